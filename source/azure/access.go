@@ -95,8 +95,8 @@ func (c *Config) rejection(status int, code string) string {
 // noFeed returns the error for a container that does not exist, with its address: that may be the mistake.
 func (c *Config) noFeed(err error) error {
 	none, emulated := source.ErrNoFeed, false
-	var answer *azcore.ResponseError
-	if errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+	answer, is := errors.AsType[*azcore.ResponseError](err)
+	if is && answer.RawResponse != nil && answer.RawResponse.Request != nil {
 		at := *answer.RawResponse.Request.URL
 		path, _, _ := strings.Cut(at.Path, Container)
 		none = fmt.Errorf("%w at %s://%s%s%s", none, at.Scheme, at.Host, path, Container)
@@ -118,8 +118,7 @@ func (c *Config) unreachable(err error) string {
 		return "the server speaks HTTP without TLS: check the port in " + c.named("Endpoint") +
 			", or begin it with http://"
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, is := errors.AsType[*net.DNSError](err); is {
 		return fmt.Sprintf("check the account's name in %s, and the DNS of this machine: the name %.100q is unknown",
 			c.named("Endpoint"), dns.Name)
 	}
@@ -135,15 +134,14 @@ func (c *Config) explain(err error) error {
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return source.ErrNotFound
 	}
-	var status *azcore.ResponseError
+	status, is := errors.AsType[*azcore.ResponseError](err)
 	if rejectsVersion(err) {
-		errors.As(err, &status)
 		return plain.WithRemedy(&versionError{answered(status)}, c.otherVersion())
 	}
-	if errors.As(err, &status) {
+	if is {
 		return plain.WithRemedy(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
 	}
-	if where := (*url.Error)(nil); errors.As(err, &where) && !errors.As(err, new(*tokenError)) {
+	if where, is := errors.AsType[*url.Error](err); is && !errors.As(err, new(*tokenError)) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
 		text := strings.Replace(err.Error(), where.Error(), bare.Error(), 1)
 		return plain.WithRemedy(&quietError{text: text, err: err}, c.unreachable(err))
@@ -182,11 +180,10 @@ func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	_, err = cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr[int32](1)}).NextPage(ctx)
-	var status *azcore.ResponseError
 	switch {
 	case err == nil, bloberror.HasCode(err, bloberror.ContainerNotFound): // the service looks at rights first
 		return true, nil
-	case errors.As(err, &status):
+	case errors.As(err, new(*azcore.ResponseError)):
 		return false, nil
 	}
 	return false, c.explain(err)

@@ -169,8 +169,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		if err == nil {
 			err = &bodyError{io.ErrUnexpectedEOF}
 		}
-		var body *bodyError
-		if !errors.As(err, &body) || ctx.Err() != nil || attempt == bodyAttempts {
+		if !errors.As(err, new(*bodyError)) || ctx.Err() != nil || attempt == bodyAttempts {
 			return 0, s.failed(err)
 		}
 	}
@@ -246,8 +245,7 @@ const renewEvery = 5 * time.Second
 // failed explains err. If the service rejects the credentials, it reads them again: signatures expire, keys are
 // rotated, and the operator replaces the file. It does not repeat the request, since the caller retries anyway.
 func (s *Store) failed(err error) error {
-	var status *azcore.ResponseError
-	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden ||
+	if status, is := errors.AsType[*azcore.ResponseError](err); is && (status.StatusCode == http.StatusForbidden ||
 		status.StatusCode == http.StatusUnauthorized) {
 		if rerr := s.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", s.explain(err), rerr)

@@ -11,11 +11,9 @@ import (
 
 // active is an open range.
 type active struct {
-	// held has a token while a goroutine uses Range and finished. It is a channel, not a mutex, so that a waiter can
-	// stop when its context ends: a split holds it while it emits.
-	held     chan struct{}
-	Range         // After is the last name that was passed to emit, or is about to be
-	finished bool // its last step was passed to emit, or is about to be
+	turn     pause.Turn // to use Range and finished: a split has it while it emits
+	Range               // After is the last name that was passed to emit, or is about to be
+	finished bool       // its last step was passed to emit, or is about to be
 
 	// Under walk.mu:
 	pages     int // that were listed since it was opened or split, with another one to follow
@@ -25,19 +23,8 @@ type active struct {
 }
 
 func newActive(r Range, split int) *active {
-	return &active{held: make(chan struct{}, 1), Range: r, split: split}
+	return &active{turn: pause.NewTurn(), Range: r, split: split}
 }
-
-func (r *active) hold(ctx context.Context) error {
-	select {
-	case r.held <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (r *active) release() { <-r.held }
 
 // A marker that the service rejects is answered by a listing from the last name. If the page before was empty, that
 // listing begins where the last one did, and may fail as it did. The delays take 6.3 seconds together, less than a
@@ -122,7 +109,7 @@ func (w *walk) page(ctx context.Context, q Query) (page *Page, err error) {
 func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page, next Query) (last bool, err error) {
 	// A split between these lines and emit is harmless: it takes only names behind After, and no finished range. A
 	// split before them has been emitted, since it holds the range until then: it precedes a step that relies on it.
-	if err := r.hold(ctx); err != nil {
+	if err := r.turn.Take(ctx); err != nil {
 		return false, err
 	}
 	mine := bounded(blobs, r.End)
@@ -131,7 +118,7 @@ func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page,
 		r.From, r.After = "", mine[len(mine)-1].Name
 	}
 	r.finished = last
-	r.release()
+	r.turn.Leave()
 
 	listed := &Listed{Blobs: mine, Last: last}
 	if len(mine) == 0 && !last {
@@ -146,4 +133,45 @@ func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page,
 	r.pages++
 	w.changed.Broadcast()
 	return false, nil
+}
+
+var errOrder = errors.New("the names of the listing are not in ascending order")
+
+// rising reports whether b can follow a in a listing. Two characters outside ASCII can follow each other either way:
+// the service does not document their order.
+func rising(a, b string) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return a[i] < b[i] || b[i] >= 0x80
+		}
+	}
+	return len(a) < len(b)
+}
+
+// Before reports whether name is certainly listed before from.
+func Before(name, from string) bool { return name != from && !rising(from, name) }
+
+// inOrder returns an error if names do not rise, from the name listed before them on.
+func inOrder(before string, blobs []Blob) error {
+	for i := range blobs {
+		if name := blobs[i].Name; name == "" || before != "" && !rising(before, name) {
+			return fmt.Errorf("%w: %.200q follows %.200q: check proxies on the way to the storage service", errOrder,
+				name, before)
+		}
+		before = blobs[i].Name
+	}
+	return nil
+}
+
+// bounded returns the blobs before end. The comparison of bytes is right for all names, since end is ASCII.
+func bounded(blobs []Blob, end string) []Blob {
+	if end == "" {
+		return blobs
+	}
+	for n := len(blobs); n > 0; n-- {
+		if blobs[n-1].Name < end {
+			return blobs[:n]
+		}
+	}
+	return nil
 }

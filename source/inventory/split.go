@@ -22,21 +22,21 @@ func (w *walk) victim() *active {
 
 // split gives about half of the names that are left of a range, which another worker lists, to a new range.
 func (w *walk) split(ctx context.Context, r *active) error {
-	if err := r.hold(ctx); err != nil {
+	if err := r.turn.Take(ctx); err != nil {
 		return err
 	}
 	left := r.Range
-	r.release()
+	r.turn.Leave()
 	bound, err := w.bound(ctx, left)
 	if err != nil {
 		return err
 	}
 	// The range is held during emit: a step of it that ends at the bound must come later. Otherwise, after a crash
 	// between the two, the range would be done and the names from the bound on would be in no range.
-	if err := r.hold(ctx); err != nil {
+	if err := r.turn.Take(ctx); err != nil {
 		return err
 	}
-	defer r.release()
+	defer r.turn.Leave()
 	if bound == "" || r.finished || bound <= r.After { // nothing found, or the lister was faster
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -164,12 +165,7 @@ func (w *walk) newID() int {
 func (w *walk) ended(r *active) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range w.running {
-		if w.running[i] == r {
-			w.running = append(w.running[:i], w.running[i+1:]...)
-			break
-		}
-	}
+	w.running = slices.DeleteFunc(w.running, func(other *active) bool { return other == r })
 	w.changed.Broadcast()
 }
 

@@ -6,8 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"net/url"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -200,17 +201,18 @@ func (d *decoder) property() error {
 		if err != nil {
 			return err
 		}
-		if l.length = whole(text); l.length < 0 {
+		length, err := strconv.ParseUint(string(text), 10, 63)
+		if err != nil {
 			return d.damaged("invalid Content-Length %.50q", text)
 		}
+		l.length = int64(length)
 	case "Last-Modified":
 		text, err := d.leaf()
 		if err != nil {
 			return err
 		}
 		if len(text) == 0 || !bytes.Equal(text, d.date) { // d.date may be empty, and d.modified of another page
-			var ok bool
-			if d.modified, ok = httpTime(text); !ok {
+			if d.modified, err = time.Parse(http.TimeFormat, string(text)); err != nil {
 				return d.damaged("invalid Last-Modified %.50q", text)
 			}
 			d.date = append(d.date[:0], text...)
@@ -242,40 +244,6 @@ func (d *decoder) property() error {
 		return d.skip()
 	}
 	return nil
-}
-
-// whole reads a number that is not negative. It returns -1 for any other text.
-func whole(text []byte) int64 {
-	if len(text) == 0 || len(text) > 18 {
-		return -1
-	}
-	n := int64(0)
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n
-}
-
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-
-// httpTime reads the only form that the service writes: Mon, 01 Jun 2020 19:39:41 GMT.
-func httpTime(text []byte) (time.Time, bool) {
-	const form = "Mon, 01 Jun 2020 19:39:41 GMT"
-	if len(text) != len(form) || text[3] != ',' || string(text[25:]) != " GMT" || text[19] != ':' || text[22] != ':' {
-		return time.Time{}, false
-	}
-	day, year := whole(text[5:7]), whole(text[12:16])
-	hour, minute, second := whole(text[17:19]), whole(text[20:22]), whole(text[23:25])
-	month := strings.Index(months, string(text[8:11]))
-	if month < 0 || month%3 != 0 || min(day, year, hour, minute, second) < 0 ||
-		hour > 23 || minute > 59 || second > 59 {
-		return time.Time{}, false
-	}
-	t := time.Date(int(year), time.Month(month/3+1), int(day), int(hour), int(minute), int(second), 0, time.UTC)
-	return t, int64(t.Day()) == day
 }
 
 // keep copies a text.
