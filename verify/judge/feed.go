@@ -1,13 +1,18 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -238,8 +243,7 @@ func blocks(
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		var d *source.DamageError
-		if errors.As(err, &d) {
+		if d, is := errors.AsType[*source.DamageError](err); is {
 			loss, known, failed := r.Loss(ctx, d)
 			if err = failed; failed == nil && !known {
 				err = d
@@ -288,4 +292,238 @@ func (e *extent) gone(r *verify.Record) bool {
 	return err == nil && (pos.Segment.Compare(e.oldest) < 0 || slices.ContainsFunc(e.holes, func(h hole) bool {
 		return h.segment == pos.Segment && h.shard == pos.Shard && h.from <= pos.Chunk && pos.Chunk < h.to
 	}))
+}
+
+// maxWrong limits the records that are kept to say how they differ.
+const maxWrong = 20
+
+// comparison is what the feed requires of a topic.
+type comparison struct {
+	*verify.Replay
+	pass    *feedScan
+	encoder *envelope.Encoder
+	counts  []int                    // of partitions, now and before
+	upTo    envelope.Timestamp       // only events up to it are required; zero: all that the state covers
+	cutAt   map[int32]source.Segment // the first segment left of partitions whose start is deleted
+	fedFrom time.Time                // segments before are not delivered, because a scan shows what they left
+	first   source.Segment           // with an event for the topic
+	ends    []int64                  // for each finished segment, how many records there are up to its end
+
+	records int64 // of the feed, which are in the topic if they are delivered
+	noted   int64 // of the topic
+	given   int64 // events that the settings select
+	before  int64 // of them those before the start of their partition
+	skipped int64 // of them those that a seek may have skipped
+	scanned int64 // of them those that an initial scan stands for
+	older   int64 // records of segments or chunks that the feed has no more
+
+	wrong []verify.Record // the first records that are not as expected
+}
+
+// event adds the record of an event.
+func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bool) {
+	c.given++
+	if c.first == (source.Segment{}) {
+		c.first = seg
+	}
+	required = required && (c.pass.v.state != nil || c.upTo != (envelope.Timestamp{})) &&
+		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
+	if c.pass.sought.skips(seg, rec.Updated) {
+		required = false
+		c.skipped++
+	}
+	scanned := seg.Time().Before(c.fedFrom)
+	if scanned {
+		required = false
+		c.scanned++
+	}
+	for _, n := range c.counts {
+		if begin, cut := c.cutAt[c.pass.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+			required = false
+			c.before++
+			break
+		}
+	}
+	for _, r := range recordsOf(rec, c.pass.v.avro) {
+		c.Expect(r, required)
+		if !scanned {
+			c.records++
+		}
+	}
+}
+
+// Note implements verify.Validator. Records whose events the feed has no more can't be compared.
+func (c *comparison) Note(r verify.Record) {
+	if r.Key != nil && c.pass.extent.gone(&r) {
+		c.older++
+		return
+	}
+	if r.Key != nil && !r.Scanned() {
+		c.noted++
+	}
+	bad := c.Bad()
+	c.Replay.Note(r)
+	if c.Bad() > bad && len(c.wrong) < maxWrong {
+		c.wrong = append(c.wrong, r)
+	}
+}
+
+// bound says up to what events are required.
+func (c *comparison) bound() string {
+	switch {
+	case c.upTo != (envelope.Timestamp{}):
+		return "the marker " + c.upTo.String()
+	case c.pass.v.state != nil:
+		return "the cursors in " + c.pass.v.state.topic
+	}
+	return ""
+}
+
+// inquiry finds where in the feed missing events are, and in which fields records differ from the expected ones. It
+// scans the feed again: a first scan that kept that of each event would need several times the memory.
+type inquiry struct {
+	asked map[string][]question // by key
+	seen  map[string]int        // how many expected records of these keys came so far
+}
+
+// question is a failure, and the record of the topic, if the failure is at one.
+type question struct {
+	failure *verify.Failure
+	record  *verify.Record
+}
+
+// inquire adds to the failures of the comparison with the feed what a second scan finds.
+func (v *verification) inquire(ctx context.Context, t *judgedTopic, r *Report) error {
+	q := &inquiry{asked: map[string][]question{}, seen: map[string]int{}}
+	i := slices.IndexFunc(r.Checks, func(c checkReport) bool { return c.Name == "replay" })
+	if i < 0 {
+		return nil
+	}
+	differ := false
+	for j := range r.Checks[i].Failures {
+		f := &r.Checks[i].Failures[j]
+		if f.Expected == 0 {
+			continue
+		}
+		x := question{failure: f}
+		if f.Topic != "" {
+			at := slices.IndexFunc(t.feed.wrong, func(r verify.Record) bool {
+				return r.Partition == f.Partition && r.Offset == f.Offset
+			})
+			if at < 0 {
+				continue
+			}
+			x.record, differ = &t.feed.wrong[at], true
+		}
+		q.asked[f.Key] = append(q.asked[f.Key], x)
+	}
+	if len(q.asked) == 0 {
+		return nil
+	}
+	if differ {
+		r.note("if settings were changed after these records were written, compare the records with the former ones: " +
+			"bridge verify --config <former file>, or the former values in the environment")
+	}
+	return v.walk(ctx, &feedScan{v: v, inquiry: q}, []*judgedTopic{t})
+}
+
+// event answers the questions about the records of an event.
+func (q *inquiry) event(c *comparison, pos source.Position, rec *envelope.Record) {
+	asked := q.asked[string(rec.Key)]
+	if asked == nil {
+		return
+	}
+	for _, want := range recordsOf(rec, c.pass.v.avro) {
+		q.seen[string(rec.Key)]++
+		for _, x := range asked {
+			switch {
+			case x.failure.Expected != q.seen[string(rec.Key)]:
+			case x.record == nil:
+				id := string(want.EventID())
+				x.failure.Problem += fmt.Sprintf("; in the feed it is at %s", pos) + when(id != "", ", with id "+id)
+			default:
+				x.failure.Problem += ": " + strings.Join(c.Differences(x.record, &want), ", ")
+			}
+		}
+	}
+}
+
+const (
+	segmentsAhead = 8       // that are opened at the same time, and requests for each
+	smallSegment  = 4 << 20 // bytes up to which a segment is read ahead (I9); more take longer than their requests
+)
+
+// opened is a segment whose chunks are listed, and read if they are small.
+type opened struct {
+	manifest source.Manifest
+	shards   []*source.ShardReader // as in the manifest
+	err      error
+	done     chan struct{} // closed when the rest is set
+}
+
+// readAhead returns the segments of the feed behind a given one, in order, and opens those behind them meanwhile: a
+// small segment would otherwise cost the round trips of its manifest, listings and chunks, one after the other.
+func readAhead(
+	ctx context.Context, feed *source.Feed, after source.Segment,
+) iter.Seq2[*opened, error] {
+	return func(yield func(*opened, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		next, stop := iter.Pull2(feed.Segments(ctx, after))
+		defer stop()
+		var ahead []*opened
+		for {
+			for len(ahead) < segmentsAhead {
+				seg, err, more := next()
+				if !more {
+					break
+				}
+				o := &opened{err: err, done: make(chan struct{})}
+				ahead = append(ahead, o)
+				go func() {
+					defer close(o.done)
+					if o.err == nil {
+						o.err = o.open(ctx, feed, seg)
+					}
+				}()
+			}
+			if len(ahead) == 0 {
+				return
+			}
+			o := ahead[0]
+			ahead = ahead[1:]
+			<-o.done
+			if err := cmp.Or(o.err, ctx.Err()); !yield(o, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (o *opened) open(ctx context.Context, feed *source.Feed, seg source.Segment) (err error) {
+	if o.manifest, err = feed.Manifest(ctx, seg); err != nil { // I7: the status first
+		return err
+	}
+	var polls, reads errgroup.Group
+	polls.SetLimit(segmentsAhead)
+	for _, shard := range o.manifest.Shards {
+		r := feed.Shard(o.manifest, shard, source.ShardPosition{})
+		o.shards = append(o.shards, r)
+		polls.Go(func() error { return r.Poll(ctx, o.manifest.Finalized) })
+	}
+	if err := polls.Wait(); err != nil {
+		return err
+	}
+	size := int64(0)
+	for _, r := range o.shards {
+		size += r.Ahead()
+	}
+	if size > smallSegment {
+		return nil
+	}
+	reads.SetLimit(segmentsAhead)
+	for _, r := range o.shards {
+		reads.Go(func() error { r.Prefetch(ctx); return nil })
+	}
+	return reads.Wait()
 }

@@ -39,11 +39,10 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 		v := newVerification(o)
 		v.since = s
 		reports, err := v.run(ctx)
-		var unfit *plain.SettingsError
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &unfit):
+		case errors.As(err, new(*plain.SettingsError)):
 			return err
 		case errors.Is(err, errNothingNew):
 			failures = 0
@@ -53,8 +52,7 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 		default:
 			failures = 0
 			to.Verified(reports, time.Unix(0, s.marker.Wall))
-			var broken *BrokenError
-			if err := Verdict(reports); errors.As(err, &broken) {
+			if broken, is := errors.AsType[*BrokenError](Verdict(reports)); is {
 				return broken
 			}
 			if s.ended {

@@ -152,8 +152,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 			}
 		}
 		if want, ok := v.Records.Frozen[name]; ok && want != have {
-			return plain.SettingsErrorf("%s=%s, but %s was written with %s",
-				name, want, v.named(), have)
+			return plain.SettingsErrorf("%s=%s, but %s was written with %s", name, want, v.named(), have)
 		}
 	}
 	return nil
