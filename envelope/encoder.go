@@ -75,8 +75,7 @@ func NewEncoder(o Options) (*Encoder, error) {
 		}
 		if id < 0 || id > math.MaxInt32 {
 			return nil, fmt.Errorf("registering the schema of %s: its id %d is not a positive number of 32 bits",
-				s.Name,
-				id)
+				s.Name, id)
 		}
 		ids[s.Name] = id
 	}

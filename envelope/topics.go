@@ -126,8 +126,7 @@ func (t *Topics) Name(account, container string) (string, error) {
 		return name, nil
 	}
 	if len(account)+len(container) > maxTopic { // Azure's have 24 and 63 bytes
-		return "", fmt.Errorf("account %.100q and container %.100q are too long for Azure", account,
-			container)
+		return "", fmt.Errorf("account %.100q and container %.100q are too long for Azure", account, container)
 	}
 	o = origin{strings.Clone(o.account), strings.Clone(o.container)} // a part of an event keeps its block in memory
 	for what, part := range map[string]string{"account": o.account, "container": o.container} {

@@ -57,7 +57,7 @@ func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err e
 		c.HTTPAddr = "off" // the live bridge may have it on this machine
 	}))
 	if err != nil {
-		return nil, 0, settings("the replay's settings:\n%v", err)
+		return nil, 0, plain.SettingsErrorf("the replay's settings:\n%v", err)
 	}
 	if err := r.separate(ctx); err != nil {
 		return nil, 0, err
@@ -70,8 +70,8 @@ func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err e
 func (r *Replay) separate(ctx context.Context) error {
 	live := r.Live
 	if r.name() == live.Name {
-		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name",
-			live.Name)
+		return plain.SettingsErrorf("--name %s is the live bridge's: a replay needs a state of its own; use another "+
+			"name", live.Name)
 	}
 	taken := map[string]bool{
 		live.Topic: true, plain.StateTopic(live.Name): true, plain.DeadLetterTopic(live.Name): true,
@@ -86,8 +86,8 @@ func (r *Replay) separate(ctx context.Context) error {
 		}
 	}
 	if taken[r.Topic] || taken[plain.RecordTopic(r.Topic)] {
-		return settings("--topic %s is one of the live bridge's: a replay would write its events there a second time; "+
-			"use another topic", r.Topic)
+		return plain.SettingsErrorf("--topic %s is one of the live bridge's: a replay would write its events there a "+
+			"second time; use another topic", r.Topic)
 	}
 	return nil
 }
@@ -98,16 +98,10 @@ func state(ctx context.Context, c *config.Config) (state *offsets.State, err err
 		state = s
 		return nil
 	})
-	var never *status.NeverRanError
-	if errors.As(err, &never) {
+	if errors.As(err, new(*status.NeverRanError)) {
 		return nil, nil
 	}
 	return state, err
-}
-
-// settings returns an error that other settings or flags prevent.
-func settings(format string, args ...any) error {
-	return &plain.SettingsError{Problem: fmt.Sprintf(format, args...)}
 }
 
 // Report says what a replay with these settings has delivered, or fails if it is not complete. Records is the number of
@@ -134,7 +128,7 @@ func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (t
 func (r *Replay) CleanUp(ctx context.Context) (topic string, err error) {
 	c, name := *r.Live, r.name()
 	if name == c.Name {
-		return "", settings("--name %s is the live bridge's: see bridge reset", name)
+		return "", plain.SettingsErrorf("--name %s is the live bridge's: see bridge reset", name)
 	}
 	c.Name = name
 	err = setup.InState(ctx, &c, func(ctx context.Context, in *status.Reader, _ *offsets.State) error {
@@ -165,15 +159,15 @@ func (r *Replay) CleanUp(ctx context.Context) (topic string, err error) {
 func (r *Replay) keys(ctx context.Context, c *config.Config) (id int, err error) {
 	record, topics, _, err := setup.Output(r.Live, "", setup.Observe{})
 	if err != nil {
-		return 0, settings("%v", err)
+		return 0, plain.SettingsErrorf("%v", err)
 	}
 	if record.KeyFormat != envelope.KeyAvro {
 		return 0, nil
 	}
 	topic, ok := topics.Constant()
 	if !ok {
-		return 0, settings("with %[1]s_TOPIC=%[2]s the Avro keys of each topic have a schema id of their own, "+
-			"and in one topic they would land in other partitions: set %[1]s_KEY_FORMAT for the replay, "+
+		return 0, plain.SettingsErrorf("with %[1]s_TOPIC=%[2]s the Avro keys of each topic have a schema id of their "+
+			"own, and in one topic they would land in other partitions: set %[1]s_KEY_FORMAT for the replay, "+
 			"to json_array for example", config.Prefix, r.Live.Topic)
 	}
 	s, err := state(ctx, c) // of an interrupted replay; the live bridge may be gone

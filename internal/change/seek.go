@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"blobfeed/envelope"
@@ -13,13 +12,8 @@ import (
 	"blobfeed/source"
 )
 
-// Feed lists the segments after a given one, the oldest first.
-type Feed interface {
-	Segments(ctx context.Context, after source.Segment) iter.Seq2[source.Segment, error]
-}
-
-// Seek moves the place at which the bridge continues. Feed is nil if the settings name none.
-func Seek(to history.Target, feed Feed) Kind {
+// Seek moves the place at which the bridge continues. The feed is nil if the settings name none.
+func Seek(to history.Target, feed *source.Feed) Kind {
 	return Kind{
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
@@ -39,7 +33,7 @@ var errScanning = errors.New("the initial scan is not complete, and the feed con
 
 // place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a
 // typing error in the year would stop delivery for years.
-func (p *Plan) place(ctx context.Context, to history.Target, feed Feed) string {
+func (p *Plan) place(ctx context.Context, to history.Target, feed *source.Feed) string {
 	at := when(to.String())
 	if to.Time().After(time.Now()) {
 		p.refused = at + " is in the future: until then, nothing would be delivered"

@@ -200,8 +200,7 @@ func (d *document) invalid(err error) error {
 	if place != nil && place[1] != "" {
 		line = place[1]
 	}
-	return fmt.Errorf("%s:%s: the YAML is not valid near this line (%s): %s", d.path, line, problem,
-		remedyFor(problem))
+	return fmt.Errorf("%s:%s: the YAML is not valid near this line (%s): %s", d.path, line, problem, remedyFor(problem))
 }
 
 // remedies say what to write, by a part of the parser's problem.

@@ -42,8 +42,7 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 		p.add("OPTIONS", "want none alone, or other words")
 	}
 	if c.InitialScan != "no" && c.InitialScan != "" && c.Start != "earliest" {
-		p.add("START", "not with %s: the scan decides where the feed begins; leave it out",
-			variable("INITIAL_SCAN"))
+		p.add("START", "not with %s: the scan decides where the feed begins; leave it out", variable("INITIAL_SCAN"))
 	}
 	c.validateSource(p)
 	c.validateFilter(p)

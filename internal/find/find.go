@@ -272,10 +272,7 @@ func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*
 	}
 	defer cl.Close()
 	admin := kadm.NewClient(cl)
-	ends, err := admin.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return reading, nil
 	}
@@ -288,10 +285,7 @@ func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*
 			return admin.ListOffsetsAfterMilli(ctx, from.UnixMilli(), names...)
 		}
 	}
-	starts, err := begins(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := topics.Offsets(ctx, begins, topic)
 	if err != nil {
 		return nil, err
 	}

@@ -226,28 +226,22 @@ func (t *tail) Known(string) bool { return true }
 // Prepare does nothing, for the same reason.
 func (t *tail) Prepare(context.Context, []string) {}
 
-// onceAttempts is how often a failed read is tried if the tail must end.
-const onceAttempts = 4
+const (
+	onceAttempts = 4 // of a read, if the tail must end
+	firstDelay   = 200 * time.Millisecond
+)
 
 // Retry retries a failure until ctx ends. The first requests must succeed, since their failures are mostly mistakes in
 // the settings.
 func (t *tail) Retry(ctx context.Context, f func(context.Context) error) error {
-	for n := 1; ; n++ {
-		err := f(ctx)
-		var gap *history.GapError
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.As(err, &gap), errors.As(err, new(*pipeline.StayError)), !t.reached, t.Once && n == onceAttempts:
-			return err
-		}
-		t.failed(err)
-		if err := pause.For(ctx, min(100*time.Millisecond<<n, t.bridge.Pace.PollInterval)); err != nil {
-			return err
-		}
+	r := pause.Retries{First: firstDelay, Most: t.bridge.Pace.PollInterval, Failed: t.failed,
+		Lasting: func(err error) bool {
+			return !t.reached || errors.As(err, new(*history.GapError)) || errors.As(err, new(*pipeline.StayError))
+		}}
+	if t.Once {
+		r.Limit = onceAttempts
 	}
+	return r.Do(ctx, f)
 }
 
 // TooLarge returns err: a topic may take larger records, but nobody knows here.

@@ -178,8 +178,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 		markers = append(markers, plain.MarkerTopic(name))
 	}
 	have, err := Count(ctx, a.admin(), markers...)
-	var gone *MissingError
-	if err != nil && !errors.As(err, &gone) {
+	if err != nil && !errors.As(err, new(*MissingError)) {
 		return nil, err
 	}
 	for topic, n := range counts {
@@ -238,9 +237,9 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 // ensure makes sure that a topic exists, and returns its partitions.
 func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, err error) {
 	have, err := Count(ctx, a.admin(), t.Name)
-	var gone *MissingError
+	gone, missing := errors.AsType[*MissingError](err)
 	switch {
-	case !errors.As(err, &gone):
+	case !missing:
 		return have[t.Name], err
 	case a.By == ByBrokers:
 		if err = a.request(ctx, t.Name); err == nil {
@@ -352,8 +351,7 @@ func settled(ctx context.Context, f func() error) error {
 	defer cancel()
 	for {
 		err := f()
-		var gone *MissingError
-		if !errors.As(err, &gone) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		if !errors.As(err, new(*MissingError)) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return err
 		}
 		if pause.For(ctx, settlePoll) != nil {

@@ -148,8 +148,7 @@ func (e *MissingError) Remedy() string {
 
 // withPartitions adds to the error of a missing topic what it had.
 func (p *Plan) withPartitions(err error, had map[string]int32) error {
-	var gone *MissingError
-	if errors.As(err, &gone) {
+	if gone, is := errors.AsType[*MissingError](err); is {
 		return p.Lost(&Topic{Kind: Records, Name: gone.Topic, Partitions: had[gone.Topic]})
 	}
 	return err
@@ -168,11 +167,11 @@ func (a *Admin) Missing(ctx context.Context, wanted ...Topic) error {
 	var all *MissingError
 	for i := range wanted {
 		_, err := Count(ctx, a.admin(), wanted[i].Name)
-		var gone *MissingError
+		gone, is := errors.AsType[*MissingError](err)
 		switch {
 		case err == nil:
 			continue
-		case !errors.As(err, &gone):
+		case !is:
 			return err
 		case all == nil:
 			all = gone

@@ -278,8 +278,7 @@ func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
 // Used reports whether a topic exists and holds a committed record, or has held one. Records of aborted transactions do
 // not count: an instance may have created the topic, and ended before its first commit. Opts are those of a client.
 func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, error) {
-	var none *MissingError
-	if _, err := Count(ctx, a.admin(), topic); errors.As(err, &none) {
+	if _, err := Count(ctx, a.admin(), topic); errors.As(err, new(*MissingError)) {
 		return false, nil
 	} else if err != nil {
 		return false, err
