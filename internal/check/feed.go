@@ -172,20 +172,15 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 	if scans {
 		place = "the account"
 	}
-	sas := c.SAS
-	if c.Auth == "connection_string" {
-		sas = plain.ConnectionPart(c.ConnectionString, "SharedAccessSignature")
-	}
+	q, begin, end, err := c.Signature()
 	switch {
-	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
+	case err != nil:
+		return []string{err.Error()}
+	case c.Auth == "shared_key", c.Auth == "connection_string" && q == nil:
 		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on " +
 			place + ", or a signature of it with read and list, is enough"}
-	case c.Auth != "sas" && c.Auth != "connection_string":
+	case q == nil:
 		return nil
-	}
-	q, err := url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(sas), "?"))
-	if err != nil {
-		return []string{"the signature is not a query string"}
 	}
 	permits := q.Get("sp")
 	if more := strings.Trim(permits, "rl"); more != "" {
@@ -201,9 +196,11 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 				fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
 		}
 	}
-	end, err := time.Parse(time.RFC3339, q.Get("se"))
 	switch {
-	case err != nil:
+	case begin.After(now):
+		advice = append(advice, fmt.Sprintf("the signature is not valid before %s; replace it, or wait",
+			begin.Format(time.RFC3339)))
+	case end.IsZero():
 	case !end.After(now):
 		advice = append(advice, fmt.Sprintf("the signature expired at %s; replace it (if it is in a file, without a "+
 			"restart)", end.Format(time.RFC3339)))

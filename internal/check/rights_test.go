@@ -27,6 +27,8 @@ func TestCredentials(t *testing.T) {
 		"too little":     {azure.Config{Auth: "sas", SAS: "sp=r&se=2027-01-01T00:00:00Z"}, []string{"needed"}},
 		"expired": {azure.Config{Auth: "sas", SAS: "sp=rl&se=2026-05-01T00:00:00Z"},
 			[]string{"the signature expired at 2026-05-01T00:00:00Z; replace it"}},
+		"begins": {azure.Config{Auth: "sas", SAS: "sp=rl&st=2026-05-01T01:00Z"},
+			[]string{"the signature is not valid before 2026-05-01T01:00:00Z"}},
 		"ends": {azure.Config{Auth: "sas", SAS: "sp=rl&se=2026-05-02T00:00:00Z"}, []string{"2026-05-02"}},
 		"in a string": {azure.Config{Auth: "connection_string",
 			ConnectionString: "BlobEndpoint=https://a;SharedAccessSignature=sp=rwl"}, []string{"enough"}},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -53,6 +54,45 @@ func (c *Config) proof() int {
 	return byToken
 }
 
+// Signature returns the fields of the shared access signature, nil without one, and from when to when it is valid: zero
+// where it does not say.
+func (c *Config) Signature() (fields url.Values, from, to time.Time, err error) {
+	if c.proof() != bySignature {
+		return nil, from, to, nil
+	}
+	sas := c.SAS
+	if c.Auth == "connection_string" {
+		sas = plain.ConnectionPart(c.ConnectionString, "SharedAccessSignature")
+	}
+	if fields, err = url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(sas), "?")); err != nil {
+		return nil, from, to, errors.New("the signature is not a query string") // without it
+	}
+	return fields, signed(fields.Get("st")), signed(fields.Get("se")), nil
+}
+
+// signed parses a time of a signature; zero if it is none.
+func signed(text string) (at time.Time) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	return at
+}
+
+// renewal says what to do about a signature that is not valid at this time; "" if it is, or does not say.
+func (c *Config) renewal(where string, now time.Time) string {
+	_, from, to, _ := c.Signature()
+	switch {
+	case !to.IsZero() && !now.Before(to):
+		return "set " + where + " to a new signature: this one expired at " + to.Format(time.RFC3339)
+	case now.Before(from):
+		return "set " + where + " to another signature, or wait: this one is not valid before " +
+			from.Format(time.RFC3339)
+	}
+	return ""
+}
+
 // rejection says what to do about a request that the service rejects for its credentials; "" if it does not.
 func (c *Config) rejection(status int, code string) string {
 	proof := c.proof()
@@ -65,6 +105,7 @@ func (c *Config) rejection(status int, code string) string {
 		return ""
 	}
 	where := c.named(cmp.Or(map[string]string{"sas": "SAS", "shared_key": "Key"}[c.Auth], "ConnectionString"))
+	outdated := c.renewal(where, time.Now())
 	const network = "if they are right, allow this machine in the network rules of the storage account"
 	switch {
 	case proof == byNothing:
@@ -78,6 +119,8 @@ func (c *Config) rejection(status int, code string) string {
 		return "set " + where + " to a key of this account: az storage account keys list --account-name <account>"
 	case proof == byKey:
 		return "check the account and its key in " + where + "; " + network
+	case outdated != "":
+		return outdated
 	case proof == bySignature && code == "AuthorizationFailure":
 		return "check " + where + ": it must be a signature of this account with the permissions r and l; " + network
 	case proof == bySignature:

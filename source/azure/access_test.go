@@ -51,6 +51,29 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// A signature that is not valid at this time is the reason, whatever the service calls it. It is never shown.
+func TestRejectionOfAnOutdatedSignature(t *testing.T) {
+	const past, future = "2020-05-01T00:00:00Z", "2120-05-01"
+	for fields, want := range map[string]string{
+		"se=" + past:                      "set SAS to a new signature: this one expired at " + past,
+		"st=" + future + "&se=2121-01-01": "set SAS to another signature, or wait: this one is not valid before " + future,
+		"se=2020-05-01T00:00Z":            "set SAS to a new signature",
+		"st=" + past + "&se=" + future:    "check SAS",
+		"si=policy":                       "check SAS",
+	} {
+		fields += "&sig=c2VjcmV0"
+		for _, c := range []Config{{Auth: "sas", SAS: "?" + fields}, {Auth: "connection_string",
+			ConnectionString: "BlobEndpoint=https://a.blob.core.windows.net;SharedAccessSignature=" + fields}} {
+			err := c.explain(&azcore.ResponseError{StatusCode: 403, ErrorCode: "AuthorizationFailure"})
+			_, do := plain.SplitRemedy(err)
+			if do = strings.Replace(do, "ConnectionString", "SAS", 1); !strings.HasPrefix(do, want) ||
+				strings.Contains(err.Error(), "c2VjcmV0") {
+				t.Errorf("%s, %s: %v", c.Auth, fields, err)
+			}
+		}
+	}
+}
+
 // chain is what the SDK says when no credential of the chain works.
 const chain = "DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n" +
 	"\tEnvironmentCredential: missing environment variable AZURE_TENANT_ID\n" +
