@@ -34,7 +34,7 @@ const (
 const (
 	hintPosition = "the position is not one of this feed: check that it belongs to this account and segment, " +
 		"or restart at the begin of the segment"
-	hintGone  = "if the account's retention has deleted it, the events up to the next chunk are lost"
+	hintGone  = "if it has been deleted, the events up to the next chunk are lost"
 	hintName  = "check which program wrote it: the service names chunks 00000.avro, 00001.avro and so on"
 	hintBytes = "compare the blob with the service's copy; if the copy is damaged too, these bytes are lost"
 )

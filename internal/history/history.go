@@ -85,7 +85,8 @@ func (h *History) Next(ctx context.Context, seg source.Segment) (source.Segment,
 	return source.Segment{}, false, nil
 }
 
-// GapError says that history is lost: the account's retention has removed a segment that was not delivered to its end.
+// GapError says that history is lost: a segment that was not delivered to its end is gone. Retention has deleted it,
+// or, in a directory, somebody.
 type GapError struct {
 	At       source.Segment // the segment that the bridge has to read
 	After    bool           // At was delivered: what followed it is gone, too
@@ -102,8 +103,8 @@ func (e *GapError) Error() string {
 	if e.Chunk != "" {
 		what += ", chunk " + e.Chunk
 	}
-	text := fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
-		"begins at segment %s now", what, e.Oldest)
+	text := fmt.Sprintf("history is lost: the next to read is %s, which the feed does not have any more; it begins at "+
+		"segment %s now", what, e.Oldest)
 	if e.Recorded {
 		text += ", where the bridge continues; the gap is recorded"
 	}
