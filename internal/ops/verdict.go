@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,10 +69,12 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 		}
 	}
 	unreachable := ""
-	if m.kafka.why != "" && strings.Contains(m.trouble.Error, m.kafka.why) { // the same, with what to do about it
+	same := m.kafka.why != "" && strings.Contains(m.trouble.Error, m.kafka.why) // with what to do about it
+	if same {
 		unreachable = m.trouble.Remedy
 	}
 	away := m.kafka.kafkaProblem(now, m.member)
+	known := same && away != "" // what troubles the instance is among the problems
 	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
 	add(m.storage.storageProblem(now), "run bridge check")
 	add(m.gone.Cause, m.gone.Remedy)
@@ -99,10 +100,10 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 				where = " of instance " + l.Owner
 			}
 			add(fmt.Sprintf("lease %d%s: %s", l.Lease, where, l.Error.Error), l.Error.Remedy)
+			known = known || l.Error.Error == m.trouble.Error
 		}
 	}
-	of := func(p status.Problem) bool { return strings.HasSuffix(p.Cause, m.trouble.Error) } // a lease has the same
-	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting && !slices.ContainsFunc(problems, of) {
+	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting && !known {
 		add(m.trouble.Error, m.trouble.Remedy)
 	}
 	s.Problems = []status.Problem{}
