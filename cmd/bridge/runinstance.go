@@ -38,7 +38,7 @@ type instance struct {
 	client  kafka.Client                  // for advice about errors
 	engine  atomic.Pointer[bridge.Bridge] // at work; nil before and after
 	panics  sync.Map                      // by place, those whose stack is logged
-	pause   time.Duration                 // between two looks for the topics
+	pause   time.Duration                 // between two looks at the topics
 }
 
 // shape is how an instance runs.
@@ -55,9 +55,7 @@ func newInstance(
 ) (*instance, error) {
 	i := &instance{config: c, shown: shown, log: log, pause: lookEvery + time.Duration(how.bridges)*time.Second}
 	o, err := setup.Options(c, setup.Observe{
-		Storage: func(op string, status int, took time.Duration, received int64) {
-			i.monitor.Requested(op, status, took, received)
-		},
+		Storage: i.requested,
 		Registry: func(op string, status int, took time.Duration, known int) {
 			i.monitor.SchemaRequested(op, status, took, known)
 		},
@@ -81,11 +79,27 @@ func newInstance(
 	o.Kafka.Client = append(o.Kafka.Client, i.metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{shown, i.monitor, adviser{i}}
 	i.options = o
+	if how.once {
+		shown.Once()
+	}
 	shown.Look(func() (status.Verdict, string) {
 		s := i.monitor.Snapshot()
 		return s.Verdict, s.Hint
 	})
 	return i, nil
+}
+
+// requested takes note of a request to the storage service. The client retries one without an answer for 14 s or more
+// before the engine hears of it, so the log has it before.
+func (i *instance) requested(op string, status int, took time.Duration, received int64, err error) {
+	fails := i.monitor.Requested(op, status, took, received)
+	if fails == "" || errors.Is(err, context.Canceled) {
+		return
+	}
+	if err == nil {
+		err = errors.New("the storage service " + fails)
+	}
+	i.log.Warn("the storage service does not serve requests; retrying", "error", err)
 }
 
 // example returns a record under the settings, in JSON; nil if they have none.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -72,19 +73,30 @@ func (o *observed) latency(stage string, d time.Duration) {
 	o.event.WithLabelValues(stage).Observe(max(0, d).Seconds())
 }
 
-// Requested notes a request to the storage service; status 0 is one without an answer.
-func (m *Monitor) Requested(op string, status int, took time.Duration, received int64) {
+// Requested notes a request to the storage service; status 0 is one without an answer. If the service seems to be away,
+// fails is why: requests fail one after the other, or one has failed for long. One failure is usual.
+func (m *Monitor) Requested(op string, status int, took time.Duration, received int64) (fails string) {
 	m.observed.requests.WithLabelValues(op, statusText(status)).Inc()
 	m.observed.duration.WithLabelValues(op).Observe(took.Seconds())
 	m.observed.received.WithLabelValues().Add(float64(max(0, received)))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if why := refusal(status); why != "" {
-		m.storage.fail(m.now(), took, why)
-	} else {
+	why := refusal(status)
+	if why == "" {
 		m.storage.answer(m.now())
+		return ""
 	}
+	m.storage.fail(m.now(), took, why)
+	n := m.storage.failures
+	away := n == 2 || n == 1 && took >= longFailure
+	if away && (status == 0 || status >= http.StatusInternalServerError) { // nobody retries the others in silence
+		return why
+	}
+	return ""
 }
+
+// longFailure is how long one request fails that is taken for more than a hiccup.
+const longFailure = 3 * time.Second
 
 // SchemaRequested notes a request to the schema registry; status 0 is one without an answer.
 func (m *Monitor) SchemaRequested(op string, status int, took time.Duration, known int) {

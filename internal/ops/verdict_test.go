@@ -155,6 +155,26 @@ func TestVerdictWithoutStorage(t *testing.T) {
 	judged(t, m, "when requests hang", status.Degraded, "the storage service has not answered for 35s")
 }
 
+// That the storage service is away is reported once: at the second failure in a row, or at the first that took long. A
+// rejection is not, since nothing retries it in silence.
+func TestStorageIsAway(t *testing.T) {
+	m, _, _ := watching(t)
+	for _, c := range []struct {
+		status int
+		took   time.Duration
+		want   string
+	}{
+		{0, 0, ""}, {0, 0, "has not answered"}, {0, 0, ""}, {206, 0, ""},
+		{0, 10 * time.Second, "has not answered"}, {206, 0, ""},
+		{503, 0, ""}, {500, 0, "has answered 500 Internal Server Error"}, {200, 0, ""},
+		{403, 0, ""}, {403, 0, ""}, {403, 0, ""},
+	} {
+		if got := m.Requested("read", c.status, c.took, 0); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // A scrape has the verdict and the progress, or no progress.
 func TestVerdictIsMeasured(t *testing.T) {
 	m, metrics, _ := busy(t)

@@ -31,12 +31,14 @@ type Display struct {
 	quiet bool // of all bridges: each reports for itself
 
 	look func() (status.Verdict, string) // at the bridge; nil: nobody looks
+	once bool                            // the run is to end by itself
 
 	began           time.Time
 	events, records atomic.Int64
 	history, hint   atomic.Bool // are logged
 	interrupted     atomic.Bool
-	verdict         string // code, as logged last; of the goroutine that reports
+	verdict         string    // code, as logged last; of the goroutine that reports, as is what follows
+	waited          time.Time // when the log has said last that the run waits
 
 	mu        sync.Mutex
 	segment   string
@@ -46,6 +48,7 @@ type Display struct {
 	shownSeen int64
 	// shownWritten is the records that were written by then.
 	shownWritten int64
+	moved        time.Time // when the last report had something new, or the start
 }
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
@@ -65,11 +68,13 @@ func ForMany(c *config.Config, stderr io.Writer) (*slog.Logger, *Display) {
 // Of returns the progress of one of many bridges.
 func (p *Display) Of(bridge string) (*slog.Logger, *Display) {
 	log := p.log.With("bridge", bridge)
-	return log, &Display{all: p, log: log, every: p.every, shown: time.Now()}
+	now := time.Now()
+	return log, &Display{all: p, log: log, every: p.every, shown: now, moved: now}
 }
 
 func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Display) {
-	p, out := &Display{every: c.Tuning.ReportInterval, began: time.Now(), shown: time.Now()}, stderr
+	now := time.Now()
+	p, out := &Display{every: c.Tuning.ReportInterval, began: now, shown: now, moved: now}, stderr
 	if live {
 		p.line, p.every = &line{to: stderr}, time.Second
 		stderr = p.line
@@ -86,6 +91,9 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Displa
 	p.log = slog.New(p.limit)
 	return p.log, p
 }
+
+// Once says that the run is to end by itself. Call it before Show.
+func (p *Display) Once() { p.once = true }
 
 // Look sets what gives the verdict on the bridge, and a hint at its settings. Call it before Show.
 func (p *Display) Look(look func() (verdict status.Verdict, hint string)) { p.look = look }
@@ -190,7 +198,13 @@ func (p *Display) Show(ctx context.Context) {
 
 func (p *Display) report() {
 	verdict := p.judge()
-	r := p.since(time.Now())
+	now := time.Now()
+	r := p.since(now)
+	if p.once && now.Sub(r.last) >= patience && now.Sub(p.waited) >= patience {
+		p.waited = now
+		p.log.Warn("run --once still waits", "verdict", verdict.Text, "seconds", int64(now.Sub(r.last).Seconds()),
+			"hint", "it ends when everything is delivered; Ctrl-C or SIGTERM ends it now")
+	}
 	lag := "none"
 	if r.lag > 0 {
 		lag = r.lag.Round(time.Second).String()
@@ -224,7 +238,8 @@ func (p *Display) report() {
 type period struct {
 	events  int64 // in all
 	rate    float64
-	moved   bool // also by a scan, which writes records, and reads no events
+	last    time.Time // when something came last, or the start
+	moved   bool      // also by a scan, which writes records, and reads no events
 	segment string
 	lag     time.Duration // 0: none
 }
@@ -239,9 +254,16 @@ func (p *Display) since(now time.Time) (r period) {
 	if !p.drained && !p.last.IsZero() {
 		r.lag = now.Sub(p.last)
 	}
+	if r.moved {
+		p.moved = now
+	}
+	r.last = p.moved
 	p.shown, p.shownSeen, p.shownWritten = now, events, written
 	return r
 }
+
+// patience is how long a run --once may deliver nothing before the log says that it waits.
+const patience = time.Minute
 
 // maxLine is how much of a verdict is on a terminal: a line that breaks could not be written over.
 const maxLine = 90

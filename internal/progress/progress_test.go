@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blobfeed/bridge"
@@ -53,6 +54,34 @@ func TestVerdictIsLogged(t *testing.T) {
 	hint = "no event has become a record"
 	expect("at the first hint", `"level":"WARN","msg":"the settings may be wrong","hint":"no event has become a record"`)
 	expect("later", "")
+}
+
+// A run that is to end by itself says that it waits, for what, and how to end it.
+func TestRunOnceSaysThatItWaits(t *testing.T) { synctest.Test(t, testRunOnceWaits) }
+
+func testRunOnceWaits(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		var log bytes.Buffer
+		_, p := New(&config.Config{LogFormat: "json"}, &log)
+		if once {
+			p.Once()
+		}
+		p.Look(func() (status.Verdict, string) {
+			return status.Verdict{Code: status.Degraded, Text: "degraded: the storage service has not answered"}, ""
+		})
+		for range 8 { // 4 minutes, the first one with something new
+			time.Sleep(30 * time.Second)
+			if n := len(log.String()); n == 0 {
+				p.Committed(bridge.Commit{Read: 1})
+			}
+			p.report()
+		}
+		const says = `"msg":"run --once still waits","verdict":"degraded: the storage service has not answered","seconds":`
+		n := strings.Count(log.String(), says)
+		if want := map[bool]int{true: 3}[once]; n != want || once && !strings.Contains(log.String(), "SIGTERM ends it") {
+			t.Errorf("once %v: %d times, want %d:\n%s", once, n, want, log.String())
+		}
+	}
 }
 
 // Only the first report on history is logged: in steady state the log is quiet for days.

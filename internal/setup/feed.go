@@ -18,7 +18,7 @@ import (
 
 // Observe has functions that are called after every request. A function may be nil.
 type Observe struct {
-	Storage  func(op string, status int, took time.Duration, received int64)
+	Storage  func(op string, status int, took time.Duration, received int64, err error)
 	Registry func(op string, status int, took time.Duration, known int)
 }
 

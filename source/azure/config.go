@@ -39,8 +39,9 @@ type Config struct {
 	Retry     policy.RetryOptions
 	// Timeout of one request. Bytes already received are kept, and the request is resumed. 0 is a minute.
 	Timeout time.Duration
-	// Observe is called after every request, also after each retry: op is list or read, status is 0 without an answer.
-	Observe func(op string, status int, took time.Duration, received int64)
+	// Observe is called after every request, also after each retry: op is list or read, status is 0 without an answer,
+	// and err says then why there is none.
+	Observe func(op string, status int, took time.Duration, received int64, err error)
 	// Renew reads the settings again when the service rejects the credentials, which may have been replaced since. It
 	// may be nil.
 	Renew func() (Config, error)
@@ -106,7 +107,7 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 			MaxRetryDelay: 20 * time.Second}
 	}
 	if c.Observe != nil {
-		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
+		options.PerRetryPolicies = append(options.PerRetryPolicies, &observer{c})
 	}
 	options.PerCallPolicies = append(options.PerCallPolicies, versioner{c.answered})
 	options.PerRetryPolicies = append(options.PerRetryPolicies, receiver{})

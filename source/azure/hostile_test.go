@@ -84,8 +84,13 @@ func TestErrorsHideTheSignature(t *testing.T) {
 	}
 	_ = l.Close() // nobody listens
 	retry := policy.RetryOptions{MaxRetries: 1, RetryDelay: time.Millisecond}
+	observed := 0
 	config := Config{Endpoint: "http://" + l.Addr().String() + "/acct", Auth: "sas", SAS: "?sv=2020&sig=hunter2\n",
-		Retry: retry}
+		Retry: retry, Observe: func(_ string, _ int, _ time.Duration, _ int64, err error) {
+			if observed++; err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
+				t.Errorf("observing: %v", err)
+			}
+		}}
 	store, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +106,10 @@ func TestErrorsHideTheSignature(t *testing.T) {
 			}
 		}
 	}
+	if observed != 6 { // two attempts each
+		t.Errorf("%d requests are observed", observed)
+	}
+	config.Observe = nil
 	config.SAS = "sv=2020&sig=hunt\ner2" // no URL at all: the parser's error quotes it
 	if store, err = New(config); err == nil {
 		_, err = store.ReadAt(t.Context(), "x", make([]byte, 1), 0)

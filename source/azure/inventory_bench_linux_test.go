@@ -22,7 +22,7 @@ func BenchmarkInventory(b *testing.B) {
 	defer srv.Close()
 	requests := atomic.Int64{}
 	store, err := New(Config{Endpoint: srv.URL + "/acct", Auth: "anonymous",
-		Observe: func(string, int, time.Duration, int64) { requests.Add(1) }})
+		Observe: func(string, int, time.Duration, int64, error) { requests.Add(1) }})
 	if err != nil {
 		b.Fatal(err)
 	}

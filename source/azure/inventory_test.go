@@ -217,7 +217,7 @@ func TestPagesAreRetried(t *testing.T) {
 	t.Cleanup(srv.Close)
 	received := int64(0)
 	store, err := New(Config{Endpoint: srv.URL + "/acct", Auth: "anonymous",
-		Observe: func(_ string, _ int, _ time.Duration, n int64) { received = n },
+		Observe: func(_ string, _ int, _ time.Duration, n int64, _ error) { received = n },
 		Retry:   policy.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond, MaxRetryDelay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,9 +43,13 @@ var (
 	inventoryClient = sync.OnceValue(func() *http.Client { return newClient(maxInventory) })
 )
 
+// dialTimeout is when a connection is given up and reported. By default that takes 30 s.
+const dialTimeout = 10 * time.Second
+
 func newClient(limit int64) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	t.MaxIdleConnsPerHost = 64 // of which a catch-up of small segments makes use
 	// Pings detect a dead connection before its requests time out.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
@@ -52,10 +57,10 @@ func newClient(limit int64) *http.Client {
 }
 
 // observer reports every request.
-type observer func(op string, status int, took time.Duration, received int64)
+type observer struct{ config *Config }
 
 // Do implements policy.Policy.
-func (o observer) Do(req *policy.Request) (*http.Response, error) {
+func (o *observer) Do(req *policy.Request) (*http.Response, error) {
 	op := "read"
 	if req.Raw().URL.Query().Get("comp") == "list" {
 		op = "list"
@@ -66,7 +71,7 @@ func (o observer) Do(req *policy.Request) (*http.Response, error) {
 	if resp != nil {
 		status, received = resp.StatusCode, resp.ContentLength // a body that breaks off has fewer
 	}
-	o(op, status, time.Since(began), received)
+	o.config.Observe(op, status, time.Since(began), received, o.config.explain(err)) // without the signature in the URL
 	return resp, err
 }
 
