@@ -19,7 +19,7 @@ func allBridges() ([]*config.Config, error) {
 		err = f.Err()
 	}
 	if err != nil {
-		return nil, &settingsError{fmt.Errorf("settings:\n%w", err)}
+		return nil, invalidSettings(err)
 	}
 	return f.Bridges, nil
 }

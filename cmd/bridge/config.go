@@ -133,7 +133,7 @@ func effective(shape string, stdout io.Writer) error {
 		return err
 	}
 	if problems != nil {
-		return &settingsError{fmt.Errorf("settings:\n%w", problems)}
+		return invalidSettings(problems)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func effective(shape string, stdout io.Writer) error {
 // effectiveFleet prints the settings of all bridges that have no problems, and then the problems.
 func effectiveFleet(f *config.Fleet, err error, shape string, stdout io.Writer) error {
 	if err != nil {
-		return &settingsError{fmt.Errorf("settings:\n%w", err)}
+		return invalidSettings(err)
 	}
 	switch shape {
 	case "text":
@@ -155,7 +155,7 @@ func effectiveFleet(f *config.Fleet, err error, shape string, stdout io.Writer) 
 		return err
 	}
 	if problems := f.Err(); problems != nil {
-		return &settingsError{fmt.Errorf("settings:\n%w", problems)}
+		return invalidSettings(problems)
 	}
 	return nil
 }

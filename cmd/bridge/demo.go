@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"flag"
 	"io"
 	"os"
 	"os/signal"
@@ -14,7 +15,7 @@ import (
 
 func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stdout, nil)
-	port := fs.Int("port", 19092, "port of the embedded broker; another port if it is taken")
+	port := fs.Int("port", 19092, "port of the embedded broker, 0 for any; the default gives way if it is taken")
 	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format),
 		"json, or avro with an embedded schema registry")
 	envelope := fs.String("envelope", cmp.Or(os.Getenv(config.Prefix+"_ENVELOPE"), config.Defaults().Envelope),
@@ -23,11 +24,13 @@ func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err := parse(fs, args); err != nil {
 		return err
 	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "port" })
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if *limit > 0 {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	return typed(demo.Run(ctx, *port, *format, *envelope, versionText(), stdout))
+	return typed(demo.Run(ctx, *port, named, *format, *envelope, versionText(), stdout))
 }

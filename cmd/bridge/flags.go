@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/internal/config"
@@ -129,7 +130,15 @@ func openState() (c *config.Config, r *status.Reader, done func(), err error) {
 // load examines settings, and wraps their problems: load(config.Load(true)).
 func load(c *config.Config, err error) (*config.Config, error) {
 	if c, err = setup.Examined(c, err); err != nil {
-		return nil, &settingsError{fmt.Errorf("settings:\n%w", err)}
+		return nil, invalidSettings(err)
 	}
 	return c, nil
+}
+
+// invalidSettings returns the error of invalid settings: one problem on its line, several below it.
+func invalidSettings(err error) error {
+	if !strings.Contains(err.Error(), "\n") {
+		return &settingsError{fmt.Errorf("settings: %w", err)}
+	}
+	return &settingsError{fmt.Errorf("settings:\n%w", err)}
 }

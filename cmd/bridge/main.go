@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	// The image holds nothing but this program, so the program brings the public certificate authorities (Mozilla's).
 	// Where the system has its own, or SSL_CERT_FILE names some, those count and these do not.
@@ -19,6 +21,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 	"blobfeed/verify/judge"
@@ -95,39 +98,61 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		unknown(errs, stderr, args[0])
 		return exitUsage
 	}
-	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
+	v := verbs()[i]
+	code, text := outcome(v.run(ctx, args[1:], stdout, stderr))
+	switch f, _ := stderr.(*os.File); {
+	case text == "":
+	case v.name == "run" && code != exitUsage && (f == nil || !progress.Terminal(f)):
+		logFailure(stderr, code, text)
+	default:
+		fmt.Fprintln(errs, "bridge:", text)
+	}
+	return code
+}
+
+// outcome returns the exit code of a verb, and what to say about its error; "" if there is nothing to say.
+func outcome(err error) (code int, text string) {
 	var usage *usageError
 	var settings *settingsError
 	var later *plain.SettingsError
 	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
-		return exitOK
+		return exitOK, ""
 	case errors.As(err, &usage):
-		fmt.Fprintln(errs, "bridge:", err)
-		return exitUsage
+		return exitUsage, err.Error()
 	case errors.As(err, &settings), errors.As(err, &later):
-		fmt.Fprintln(errs, "bridge:", err)
-		return exitSettings
+		return exitSettings, err.Error()
 	case errors.Is(err, offsets.ErrFenced):
-		fmt.Fprintln(errs, "bridge:", plain.Clip(err.Error()))
-		return exitFenced
+		return exitFenced, plain.Clip(err.Error())
 	case errors.As(err, &broken):
-		fmt.Fprintln(errs, "bridge:", err)
-		return exitBroken
-	default:
-		fmt.Fprintln(errs, "bridge:", plain.Clip(advise(err).Error()))
-		return exitFailed
+		return exitBroken, err.Error()
 	}
+	return exitFailed, plain.Clip(advise(err).Error())
 }
+
+// logFailure writes what run ends with as the last line of its log: programs read that, line by line.
+func logFailure(stderr io.Writer, code int, text string) {
+	c, _ := config.LoadKafka() // problems are those of the verb
+	log, _ := progress.New(c, stderr)
+	text = strings.ReplaceAll(strings.ReplaceAll(text, ":\n", ": "), "\n", "; ")
+	log.Error("run has failed", "error", text, "exit_code", code)
+}
+
+// meant are verbs of other programs, by what they are here.
+var meant = map[string]string{"start": "run", "serve": "run", "up": "run", "validate": "check", "test": "check"}
 
 // unknown says that there is no such verb. Who mistyped one needs no list of all.
 func unknown(errs, stderr io.Writer, name string) {
+	if name == "stop" {
+		fmt.Fprintln(errs, "bridge: unknown verb \"stop\"; press Ctrl-C where run runs, or send its process SIGTERM")
+		return
+	}
 	var names []string
 	for _, v := range verbs() {
 		names = append(names, v.name)
 	}
-	if best := config.Nearest(name, names, 2); best != "" {
+	if best := cmp.Or(meant[name], config.Nearest(name, names, 2)); best != "" {
 		fmt.Fprintf(errs, "bridge: unknown verb %q; did you mean %s?\n", name, best)
 		return
 	}

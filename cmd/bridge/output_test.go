@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,6 +24,15 @@ func TestDemoAvro(t *testing.T) {
 	}
 	if code != 0 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, taken, _ := net.SplitHostPort(l.Addr().String())
+	if code, _, stderr := call(t, "demo", "--port", taken); code != exitUsage || !strings.Contains(stderr, taken) {
+		t.Errorf("a port that is taken: exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage ||
 		!strings.Contains(stderr, "envelope=row is not supported with format=avro") {

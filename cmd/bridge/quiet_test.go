@@ -105,6 +105,45 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// The log says within seconds that the storage service is away, and why. The engine hears of it after 14 s.
+func TestStorageAwayIsLoggedEarly(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_SOURCE_URL", "http://127.0.0.1:1/acct")
+	t.Setenv("BRIDGE_SOURCE_AUTH", "anonymous")
+	began := time.Now()
+	const says = `"level":"WARN","msg":"the storage service does not serve requests; retrying","error":"…connection refused`
+	provoke(t, says, []string{"run"})
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("after %s", took)
+	}
+}
+
+// What run ends with is a line of its log, in its format.
+func TestLastLineOfTheLog(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
+	t.Setenv("BRIDGE_KAFKA_SASL_MECHANISM", "PLAIN")
+	for _, args := range []string{"run", "run --once"} {
+		code, _, stderr := call(t, strings.Fields(args)...)
+		var line struct {
+			Level, Msg, Error string
+			Code              int `json:"exit_code"`
+		}
+		if err := json.Unmarshal([]byte(stderr), &line); err != nil || code != exitSettings || line.Code != code ||
+			line.Level != "ERROR" || line.Msg == "" || strings.Contains(line.Error, "\n") ||
+			!strings.HasPrefix(line.Error, "settings: BRIDGE_KAFKA_BROKERS: required") {
+			t.Errorf("%s: exit code %d, %v: %s", args, code, err, stderr)
+		}
+	}
+	t.Setenv("BRIDGE_LOG_FORMAT", "text")
+	const text = ` level=ERROR msg="run has failed" error="settings: `
+	if _, _, stderr := call(t, "run"); !strings.Contains(stderr, text) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%s", stderr)
+	}
+	if _, _, stderr := call(t, "check"); !strings.HasPrefix(stderr, "bridge: BRIDGE_SOURCE_URL: ") {
+		t.Errorf("another verb: %s", stderr)
+	}
+}
+
 // Variables of OpenTelemetry, which have no effect, are named once at the start.
 func TestTracesAreMissed(t *testing.T) {
 	clusterFor(t)

@@ -29,7 +29,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		problem = f.Err()
 	}
 	if problem != nil {
-		return &settingsError{fmt.Errorf("settings:\n%w", problem)}
+		return invalidSettings(problem)
 	}
 	all := &bridges{once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(),
 		running: map[string]*member{}}
@@ -42,7 +42,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	for _, c := range f.Bridges {
 		i, err := all.create(c, len(f.Bridges))
 		if err != nil {
-			return &settingsError{fmt.Errorf("settings:\nbridge %s: %w", c.Name, err)}
+			return invalidSettings(fmt.Errorf("bridge %s: %w", c.Name, err))
 		}
 		made = append(made, i)
 	}

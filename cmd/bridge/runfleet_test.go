@@ -73,7 +73,7 @@ func TestFleetDeliversAsSingleRuns(t *testing.T) {
 	file := fleetOf(t, together, "http_addr: 'off'")
 	for range 2 { // the second run adds nothing
 		code, _, stderr := call(t, "run", "--once", "--config", file)
-		if code != exitSettings || !strings.Contains(stderr, "bridge: bridge broken: ") ||
+		if code != exitSettings || !strings.Contains(stderr, `"msg":"run has failed","error":"bridge broken: `) ||
 			strings.Contains(stderr, "bridge sim: ") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}

@@ -157,7 +157,11 @@ func TestFleetReloadRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, _, stderr := call(t, "run", "--config", file)
-		reason := strings.TrimSpace(strings.TrimPrefix(stderr, "bridge: settings:\n"))
+		var last struct{ Error string }
+		if err := json.Unmarshal([]byte(stderr), &last); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		reason := strings.TrimPrefix(last.Error, "settings: ")
 		if code != exitSettings || !strings.Contains(reason, want) {
 			t.Fatalf("exit code %d: %s, want %s", code, stderr, want)
 		}

@@ -24,7 +24,7 @@ const Prefix = "BRIDGE"
 // are checked; the type Secret masks.
 type Config struct {
 	Name     string `group:"The bridge" default:"blobfeed" desc:"Name of this bridge, its consumer group, and the prefix of its transactional ids and its state topic <name>.offsets."`
-	Instance string `desc:"Unique name of this instance. Default: host name and process id."`
+	Instance string `desc:"Unique name of this instance. Default: host name and process id. Two instances with the same name deliver correctly, but status and errors confuse them."`
 
 	Preset List `oneof:"table debezium log event_hubs confluent_cloud" desc:"Defaults of other settings for a use (table, debezium or log; docs/events.md) and a Kafka service (event_hubs or confluent_cloud; docs/security.md). bridge config shows them."`
 

@@ -105,6 +105,19 @@ func TestFileWithoutASecret(t *testing.T) {
 	}
 }
 
+// A file that can't be read is one problem: that the setting is missing follows from it.
+func TestMissingFileIsOneProblem(t *testing.T) {
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_SOURCE_AUTH": "shared_key",
+		"BRIDGE_SOURCE_KEY_FILE": filepath.Join(t.TempDir(), "key"), "BRIDGE_KAFKA_BROKERS": "k:9092",
+		"BRIDGE_KAFKA_SASL_MECHANISM": "PLAIN", "BRIDGE_KAFKA_SASL_USERNAME": "u",
+		"BRIDGE_KAFKA_SASL_PASSWORD_FILE": filepath.Join(t.TempDir(), "password")})
+	_, err := Load(true)
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 ||
+		strings.Count(err.Error(), "no such file or directory") != 2 {
+		t.Errorf("%q", lines)
+	}
+}
+
 // The reference names variables as envconfig reads them.
 func TestReferenceNames(t *testing.T) {
 	for _, s := range table {

@@ -298,10 +298,11 @@ func (p *problems) invalid(name, value, want string) {
 
 func (p *problems) joined() error { return errors.Join(p.all...) }
 
-// required adds the settings that are empty: pairs of name and value. Because says what needs them.
+// required adds the settings that are empty: pairs of name and value. Because says what needs them. A file that cannot
+// be read is a problem already.
 func (p *problems) required(because string, pairs ...string) {
 	for pair := range slices.Chunk(pairs, 2) {
-		if pair[1] == "" {
+		if pair[1] == "" && p.config.files[pair[0]] == "" {
 			p.add(pair[0], "required for %s", because)
 		}
 	}

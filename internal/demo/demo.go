@@ -29,19 +29,22 @@ import (
 var topic = config.Defaults().Topic
 
 // Run runs a bridge until ctx ends, prints what a consumer of its topic reads, and judges the topic at the end. Version
-// is that of the program.
-func Run(ctx context.Context, port int, format, envelope, version string, stdout io.Writer) error {
+// is that of the program. Named: somebody wants this port, and no other.
+func Run(
+	ctx context.Context, port int, named bool, format, envelope, version string, stdout io.Writer,
+) error {
 	dir, err := os.MkdirTemp("", "bridge-demo")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cluster, err := broker(port)
+	cluster, err := broker(port, named)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
+	sayTaken(stdout, port, address)
 	conf := settings(address, dir)
 	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
 		"Read along in another terminal:\n\n"+
@@ -60,6 +63,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 		return err
 	}
 	defer page.Close()
+	sayTaken(stdout, pagePort, page.Addr().String())
 	fmt.Fprintf(stdout, "The status page is at http://%s\n\n"+
 		"An hour of the sample feed takes ten seconds. It began three days ago, so the page shows a lag of days. "+
 		"Times are those of the events. Offsets have gaps where transactions end. "+
@@ -136,9 +140,12 @@ func verify(ctx context.Context, conf *config.Config, stdout io.Writer) error {
 	return judge.Verdict(reports)
 }
 
+// pagePort is where the status page usually is.
+const pagePort = 8080
+
 // listen returns a listener for the status page: at the usual port, or at another one if that is taken.
 func listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:8080")
+	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", pagePort))
 	if err != nil {
 		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
@@ -148,16 +155,27 @@ func listen() (net.Listener, error) {
 	return l, nil
 }
 
-func broker(port int) (*kfake.Cluster, error) {
+// broker starts the embedded broker: at the port, or at another one if that is taken and nobody named it.
+func broker(port int, named bool) (*kfake.Cluster, error) {
 	opts := []kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(3, topic)}
 	c, err := kfake.NewCluster(append(opts, kfake.Ports(port))...)
-	if err != nil { // taken
+	if err != nil && named {
+		return nil, plain.SettingsErrorf("--port %d: %v: choose another port, or 0 for any", port, err)
+	}
+	if err != nil {
 		c, err = kfake.NewCluster(opts...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("starting the embedded broker: %w", err)
 	}
 	return c, nil
+}
+
+// sayTaken says that something is at another port than usual.
+func sayTaken(stdout io.Writer, port int, address string) {
+	if !strings.HasSuffix(address, fmt.Sprint(":", port)) && port != 0 {
+		fmt.Fprintf(stdout, "Port %d is taken.\n", port)
+	}
 }
 
 // settings returns the defaults, but for where the demo is and how fast time passes in it.

@@ -1,0 +1,37 @@
+package demo
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"blobfeed/internal/plain"
+)
+
+// A port that somebody names is used, or is an error. The usual one gives way, and the output says so.
+func TestTakenPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	var settings *plain.SettingsError
+	if _, err := broker(port, true); !errors.As(err, &settings) || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("%v", err)
+	}
+	c, err := broker(port, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var out strings.Builder
+	if sayTaken(&out, port, c.ListenAddrs()[0]); !strings.Contains(out.String(), "is taken") {
+		t.Errorf("%q", out.String())
+	}
+	out.Reset()
+	if sayTaken(&out, port, l.Addr().String()); out.Len() > 0 {
+		t.Errorf("%q", out.String())
+	}
+}
