@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 )
 
 const seekHelp = `
@@ -96,7 +97,7 @@ func (f changeFlags) run(
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, status.ErrSilent)
 	defer cancel()
 	plan, err := change.Prepare(ctx, r, c, kind)
 	if err != nil {

@@ -129,23 +129,41 @@ func (i *instance) Run(stop, hard context.Context) error {
 }
 
 // lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.
-var lookEvery = time.Minute // tests have a shorter one
+var lookEvery = 5 * time.Second // tests have a shorter one
 
-// mostLooked bounds a look at the topics of a template.
-const mostLooked = 100
-
-// look reports topics of records that were deleted. Where nothing is delivered, no write fails because of it.
+// look reports topics of records that were deleted, or created again. Where nothing is delivered, no write fails
+// because of it. The first look is as early as possible: a topic that was created again is empty until the bridge
+// writes.
 func (i *instance) look(ctx context.Context) {
-	for pause.For(ctx, i.pause) == nil {
-		r, done, err := setup.State(i.config)
-		if err != nil {
-			continue // the settings were valid: a secret in a file is not, for now
+	var r *status.Reader
+	var was status.Problem
+	done := func() {}
+	defer func() { done() }()
+	for wait := i.pause / 30; pause.For(ctx, wait) == nil; {
+		s := i.monitor.Snapshot()
+		if !s.Started {
+			continue
 		}
-		topics := i.monitor.Snapshot().Topics
+		wait = i.pause
+		if r == nil {
+			var err error
+			if r, done, err = setup.State(i.config); err != nil {
+				r, done = nil, func() {}
+				continue // the settings were valid: a secret in a file is not, for now
+			}
+		}
 		ask, cancel := context.WithTimeout(ctx, setup.StateTimeout)
-		i.monitor.Gone(r.Gone(ask, topics[:min(len(topics), mostLooked)]))
+		gone := r.Gone(ask, &s.Status)
 		cancel()
-		done()
+		if gone.Cause != "" && gone != was {
+			i.log.Warn("records that were delivered are gone", "error", gone.Cause, "hint", gone.Remedy)
+		}
+		was = gone
+		i.monitor.Gone(gone)
+		if i.pause > time.Minute { // there are many bridges, and each client takes memory
+			done()
+			r, done = nil, func() {}
+		}
 	}
 }
 

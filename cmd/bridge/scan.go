@@ -82,7 +82,7 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	s.Shared, s.Tombstones = c.TopicShared, c.Deletes == envelope.DeletesTombstone.String()
 	filter := envelope.Filter{EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded()}
 	s.Filtered = !filter.Deletions()
-	asking, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
+	asking, cancel := context.WithTimeoutCause(ctx, changeTimeout, status.ErrSilent)
 	defer cancel()
 	if *plan {
 		state, err := s.Check(asking, r)
@@ -156,7 +156,7 @@ func awaitScan(
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for {
-		asking, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, setup.ErrSilent)
+		asking, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, status.ErrSilent)
 		s, err := r.Status(asking)
 		cancel()
 		if err == nil {

@@ -83,7 +83,7 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 func showStatus(
 	ctx context.Context, r *status.Reader, out io.Writer, asJSON bool, screen io.Writer,
 ) (*status.Status, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, setup.ErrSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, status.ErrSilent)
 	defer cancel()
 	s, err := r.Status(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func readStatus(ctx context.Context, c *config.Config) (*status.Status, error) {
 		return nil, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, setup.ErrSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, status.ErrSilent)
 	defer cancel()
 	return r.Status(ctx)
 }

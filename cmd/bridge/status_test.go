@@ -100,6 +100,28 @@ func TestStatusOfADeletedTopic(t *testing.T) {
 	}
 }
 
+// A topic that was deleted and created again while the bridge was stopped is empty, whatever its partitions: status,
+// check and the next start say so, and deliver what comes.
+func TestTopicIsEmptyAgain(t *testing.T) {
+	for _, markers := range []string{"inline", "off"} {
+		setAll(t, map[string]string{"RESOLVED_TO": markers, "HTTP_ADDR": "off"})
+		a := fakebroker.Admin(t, deliveredReal(t))
+		deleteTopic(t, a)
+		if _, err := a.CreateTopic(t.Context(), 4, 1, nil, changes); err != nil {
+			t.Fatal(err)
+		}
+		const cause = "topic changes is empty, although records were delivered to it: it was deleted and created again"
+		for verb, code := range map[string]int{"status --check": exitFailed, "check": exitOK} {
+			got, stdout, stderr := call(t, strings.Fields(verb)...)
+			if said := stdout + stderr; got != code || !strings.Contains(said, cause) ||
+				!strings.Contains(said, "restart from scratch with bridge reset") {
+				t.Errorf("%s, %s: exit code %d: %s", markers, verb, got, said)
+			}
+		}
+		provoke(t, `"records that were delivered are gone","error":"`+cause, []string{"run"})
+	}
+}
+
 // A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes
 // the bridge fail.
 func TestTopicIsAnotherOne(t *testing.T) {

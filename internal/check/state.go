@@ -21,12 +21,10 @@ import (
 // stateTimeout bounds reading the state, which may take some seconds.
 const stateTimeout = 30 * time.Second
 
-var errSilent = errors.New("the brokers did not answer in time")
-
 // readState reads the frontier of an earlier start, if there was one. State reports an error, unless a failure explains
 // it.
 func (ck *checker) readState(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, status.ErrSilent)
 	defer cancel()
 	name := ck.bridge.Name
 	r := status.Reader{Name: name, Topic: plain.StateTopic(name), Admin: ck.admin(), Client: ck.opts}
@@ -65,6 +63,7 @@ func (ck *checker) state(ctx context.Context) {
 	default:
 		ck.Add("state", OK, "there is progress, with these settings", "")
 		ck.history(ctx)
+		ck.emptied(ctx)
 	}
 	ck.owner(ctx)
 }
@@ -83,9 +82,19 @@ func (ck *checker) history(ctx context.Context) {
 	}
 }
 
+// emptied looks whether a topic was deleted and created again: run continues, and its records are gone.
+func (ck *checker) emptied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	r := status.Reader{Admin: ck.admin()}
+	if gone := r.Gone(ctx, status.Of(ck.bridge.Name, ck.stored, status.Group{}, ck.now)); gone.Cause != "" {
+		ck.Add("records", Warning, gone.Cause, gone.Remedy)
+	}
+}
+
 // owner looks for another bridge that writes to the same topics: run refuses to be the second.
 func (ck *checker) owner(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, status.ErrSilent)
 	defer cancel()
 	claims, hidden, err := offsets.Claims(ctx, ck.admin(), ck.bridge.Name, ck.opts...)
 	if err != nil {

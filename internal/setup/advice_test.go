@@ -12,6 +12,7 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -38,6 +39,7 @@ func TestAdvised(t *testing.T) {
 		{account, damage, "bridge dump --at 120 log/x.avro shows whether"},
 		{letters, damage, ""},
 		{account, offsets.ErrLapsed, "if this happens again, raise BRIDGE_SESSION_TIMEOUT"},
+		{account, status.ErrSilent, "the brokers are overloaded or hang"},
 		{account, errors.New("unheard of"), ""},
 	} {
 		err := Advised(tc.of, &kafka.Client{}, fmt.Errorf("lease 1: %w", tc.err))

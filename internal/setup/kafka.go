@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -122,15 +121,13 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 // StateTimeout bounds one read of the state.
 const StateTimeout = 30 * time.Second
 
-// ErrSilent is the cause of a context that ended while brokers were asked.
-var ErrSilent = errors.New("the brokers did not answer in time")
-
 // State returns a reader of the state of the bridge that the settings name, and a function that closes it.
 func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	client, err := Kafka(c, c.Name+"-cli", 1000)
 	if err != nil {
 		return nil, nil, &plain.SettingsError{Problem: err.Error()}
 	}
+	client.DialTimeout = min(client.DialTimeout, 5*time.Second) // the error of a connection says more than a timeout
 	opts, err := client.Options()
 	if err != nil {
 		return nil, nil, &plain.SettingsError{Problem: err.Error()}
@@ -139,7 +136,8 @@ func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, &plain.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
-	r = &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts}
+	r = &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
+		Brokers: c.KafkaBrokers}
 	return r, cl.Close, nil
 }
 
@@ -152,7 +150,7 @@ func InState(
 		return err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, StateTimeout, ErrSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, StateTimeout, status.ErrSilent)
 	defer cancel()
 	s, err := r.State(ctx)
 	if err != nil {

@@ -27,12 +27,21 @@ func (e *NeverRanError) Error() string {
 		"check BRIDGE_NAME and BRIDGE_KAFKA_BROKERS", e.Topic)
 }
 
+// ErrSilent is the cause of a context that ended while brokers were asked.
+var ErrSilent = errors.New("the brokers did not answer in time")
+
+// patience is how long brokers may take to answer at all. A large state may take longer to read.
+var patience = 10 * time.Second // tests have a shorter one
+
 // Reader reads the state and the group of one bridge from the brokers.
 type Reader struct {
-	Name   string
-	Topic  string // of its state
-	Admin  *kadm.Client
-	Client []kgo.Opt
+	Name    string
+	Topic   string // of its state
+	Brokers []string
+	Admin   *kadm.Client
+	Client  []kgo.Opt
+
+	ids map[string]kadm.TopicID // of the topics of records, when Gone looked first
 }
 
 // Status returns the report of this moment.
@@ -46,19 +55,20 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	s := Of(r.Name, state, group, time.Now())
-	if s.Verdict.Code == Nobody {
+	gone := r.Gone(ctx, s)
+	switch nobody := s.Verdict.Code == Nobody; {
+	case gone.Cause != "" && nobody: // the next start
+		s.Verdict.Text, s.Verdict.Remedy = s.Verdict.Text+"; "+gone.Cause, gone.Remedy
+		return s, nil
+	case gone.Cause != "": // also after run --once
+		s.Verdict = degraded(append([]Problem{gone}, s.problems()...))
+		return s, nil
+	case nobody, len(group.Members) == 0:
 		return s, nil
 	}
 	names := []string{r.Topic}
 	for _, t := range s.Topics {
 		names = append(names, t.Name)
-	}
-	if gone := r.Gone(ctx, s.Topics); gone.Cause != "" { // also after run --once
-		s.Verdict = degraded(append([]Problem{gone}, s.problems()...))
-		return s, nil
-	}
-	if len(group.Members) == 0 {
-		return s, nil
 	}
 	if err := topics.Unwritable(ctx, r.Admin, false, names...); err != nil { // what commits nothing cannot report it
 		text, do := plain.SplitRemedy(err)
@@ -67,9 +77,14 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// Gone returns which topic of records does not exist any more, or is another one, with fewer partitions. If the brokers
-// do not say, nothing is wrong with it.
-func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
+// mostLooked bounds a look at the topics of a template.
+const mostLooked = 100
+
+// Gone returns which topic of records does not exist any more, or is another one: with fewer partitions, without a
+// record although there were some, or with another id than at the first call. If the brokers do not say, nothing is
+// wrong with it. It looks at the first topics only.
+func (r *Reader) Gone(ctx context.Context, s *Status) Problem {
+	all := s.Topics[:min(len(s.Topics), mostLooked)]
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.Name
@@ -81,6 +96,7 @@ func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
 	if err != nil {
 		return Problem{}
 	}
+	first := r.ids == nil
 	for _, t := range all {
 		const again = " and deliver what is left with bridge seek --to earliest"
 		partitions := plain.Count(t.Partitions, "partition")
@@ -96,14 +112,51 @@ func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
 					"gone", t.Name, plain.Count(len(now.Partitions), "partition"), t.Partitions),
 				Remedy: "restart from scratch with bridge reset, or give it " + partitions + " again" + again,
 			}
+		case now.Err != nil || first:
+		case r.ids[t.Name] != now.ID && r.ids[t.Name] != kadm.TopicID{}:
+			return Problem{Cause: "topic " + t.Name + " was deleted and created again, and its records are gone",
+				Remedy: afresh}
+		}
+	}
+	if first {
+		return r.emptied(ctx, s, listed, names)
+	}
+	return Problem{}
+}
+
+// emptied takes note of the ids, and returns which topic is empty although it had records.
+func (r *Reader) emptied(ctx context.Context, s *Status, listed kadm.TopicDetails, names []string) Problem {
+	r.ids = map[string]kadm.TopicID{}
+	for name, topic := range listed {
+		r.ids[name] = topic.ID
+	}
+	if !s.filled {
+		return Problem{}
+	}
+	ends, err := topics.Offsets(ctx, r.Admin.ListEndOffsets, names...)
+	if err != nil {
+		return Problem{}
+	}
+	for _, name := range names {
+		// Neither retention nor a deletion of records moves an end back.
+		empty := len(ends[name]) > 0
+		for _, end := range ends[name] {
+			empty = empty && end.Offset == 0
+		}
+		if empty {
+			return Problem{Cause: "topic " + name + " is empty, although records were delivered to it: it was " +
+				"deleted and created again", Remedy: afresh}
 		}
 	}
 	return Problem{}
 }
 
+// afresh is the remedy of records that are gone.
+const afresh = "restart from scratch with bridge reset, or deliver what is left with bridge seek --to earliest"
+
 // State reads the committed state from the topic.
 func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
-	ends, err := r.ends(ctx)
+	ends, err := r.firstEnds(ctx)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, &NeverRanError{r.Topic}
 	}
@@ -115,6 +168,30 @@ func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 		at[p] = end.Offset
 	}
 	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
+}
+
+// firstEnds returns what ends does, or an error if nobody answers. It does not wait for the client, which may hang in a
+// connection beyond the end of a context.
+func (r *Reader) firstEnds(ctx context.Context) (kadm.ListedOffsets, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		ends kadm.ListedOffsets
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		ends, err := r.ends(ctx)
+		answered <- answer{ends, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.ends, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(patience):
+	}
+	return nil, fmt.Errorf("%w (%s): %s", ErrSilent, patience, strings.Join(r.Brokers, ", "))
 }
 
 // undecided is how long to wait for an open transaction before the state is read without it. Brokers acknowledge a

@@ -36,6 +36,8 @@ type Status struct {
 	Group    Group          `json:"group,omitzero"` // an instance does not know it
 	Leases   []Lease        `json:"leases"`
 	Errors   []Failure      `json:"errors"` // newest first: the last one of each lease, or the last ones of an instance
+
+	filled bool // every topic had a record or a marker
 }
 
 // Position is where the bridge is in the feed.
@@ -180,11 +182,19 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	for _, topic := range slices.Sorted(maps.Keys(f.Topics)) {
 		s.Topics = append(s.Topics, Topic{topic, f.Topics[topic]})
 	}
+	s.filled = filled(f, s.Totals)
 	if s.Progress = s.catchUp(state); s.Progress == nil {
 		s.Progress = s.Scan.progress(s.Now)
 	}
 	s.Verdict, s.Hint = s.Judge("", s.problems()), s.unselected(f)
 	return s
+}
+
+// filled reports whether every topic of f had a record or a marker. After a seek there may be none yet in a topic that
+// was created again for it.
+func filled(f *offsets.Frontier, n offsets.Counts) bool {
+	marked := f.Settings[offsets.FrozenMarkers] == envelope.MarkersInline.String() && f.Resolved != "" && !f.Owed
+	return f.Seek == nil && (marked || len(f.Topics) == 1 && n.Emitted+n.Scanned > 0)
 }
 
 func (s *Status) lease(p int32, state *offsets.State) {

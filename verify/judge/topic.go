@@ -17,7 +17,6 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -390,7 +389,7 @@ func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) 
 		return err
 	}
 	defer cl.Close()
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, status.ErrSilent)
 	defer cancel()
 	if err = f(asking, kadm.NewClient(cl)); err != nil && asking.Err() != nil {
 		return context.Cause(asking)
