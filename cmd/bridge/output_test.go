@@ -31,7 +31,8 @@ func TestDemoAvro(t *testing.T) {
 	}
 	defer l.Close()
 	_, taken, _ := net.SplitHostPort(l.Addr().String())
-	if code, _, stderr := call(t, "demo", "--port", taken); code != exitUsage || !strings.Contains(stderr, taken) {
+	if code, _, stderr := call(t, "demo", "--for", "1s", "--port", taken); code != exitUsage ||
+		!strings.Contains(stderr, taken) {
 		t.Errorf("a port that is taken: exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage ||

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"blobfeed/internal/config"
 	"blobfeed/source"
@@ -62,5 +63,15 @@ func TestConnectionStringOfAnotherAccount(t *testing.T) {
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || err != nil && got != want {
 			t.Errorf("%q: %v", url, err)
 		}
+	}
+}
+
+// Who waits for a check does not wait three times as long for a request as for a connection.
+func TestTimeoutOfAHurriedRequest(t *testing.T) {
+	c := &config.Config{NetworkTimeout: time.Second}
+	patient := Azure(c)
+	c.Tuning.StorageRetries = 2
+	if hurried := Azure(c); patient.Timeout <= time.Second || hurried.Timeout != time.Second {
+		t.Errorf("%s, hurried %s", patient.Timeout, hurried.Timeout)
 	}
 }

@@ -107,3 +107,29 @@ func TestAheadIsKnownOrNull(t *testing.T) {
 		}
 	}
 }
+
+// An empty topic is suspect only if it had a record or a marker for sure.
+func TestFilled(t *testing.T) {
+	inline := map[string]string{offsets.FrozenMarkers: "inline"}
+	one, two := map[string]int32{"a": 1}, map[string]int32{"a": 1, "b": 1}
+	for name, c := range map[string]struct {
+		frontier offsets.Frontier
+		counts   offsets.Counts
+		want     bool
+	}{
+		"a record in the only topic":   {offsets.Frontier{Topics: one}, offsets.Counts{Emitted: 1}, true},
+		"a row in the only topic":      {offsets.Frontier{Topics: one}, offsets.Counts{Scanned: 1}, true},
+		"a record in one of many":      {offsets.Frontier{Topics: two}, offsets.Counts{Emitted: 1}, false},
+		"nothing but what is filtered": {offsets.Frontier{Topics: one}, offsets.Counts{Read: 1, Filtered: 1}, false},
+		"a marker in each":             {offsets.Frontier{Topics: two, Resolved: "1.0", Settings: inline}, offsets.Counts{}, true},
+		"a marker that is owed": {offsets.Frontier{Topics: two, Resolved: "1.0", Settings: inline, Owed: true},
+			offsets.Counts{}, false},
+		"markers elsewhere": {offsets.Frontier{Topics: two, Resolved: "1.0"}, offsets.Counts{}, false},
+		"after a seek": {offsets.Frontier{Topics: one, Resolved: "1.0", Settings: inline, Seek: &offsets.Seek{}},
+			offsets.Counts{Emitted: 1}, false},
+	} {
+		if got := filled(&c.frontier, c.counts); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
