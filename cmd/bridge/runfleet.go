@@ -46,6 +46,11 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		}
 		made = append(made, i)
 	}
+	reloads := make(chan os.Signal, 1) // one more that waits reads what is in the file then
+	if !once {
+		signal.Notify(reloads, syscall.SIGHUP) // before anybody can see the process: it would end it
+		defer signal.Stop(reloads)
+	}
 	stopServing, err := serve(ctx, f.Common, !once, guard(f.Common, all.log).Wrap(ops.FleetHandler(all.page)), all.log)
 	if err != nil {
 		return &settingsError{err}
@@ -59,7 +64,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 			all.start(hard, members, i)
 		}
 		if !once {
-			go all.follow(stop, hard, members)
+			go all.follow(stop, hard, members, reloads)
 		}
 		return members.Wait(stop)
 	}, all.shown, all.page.Drain)
@@ -126,11 +131,8 @@ func (i *instance) Failed(err error, again time.Duration) {
 // watchEvery is how often to look whether the settings file has changed.
 const watchEvery = 5 * time.Second
 
-// follow reads the settings file again at each SIGHUP, and when it has changed, until stop ends.
-func (all *bridges) follow(stop, hard context.Context, members *crash.Supervisor) {
-	signals := make(chan os.Signal, 1) // one more that waits reads what is in the file then
-	signal.Notify(signals, syscall.SIGHUP)
-	defer signal.Stop(signals)
+// follow reads the settings file again at each signal, and when it has changed, until stop ends.
+func (all *bridges) follow(stop, hard context.Context, members *crash.Supervisor, reloads <-chan os.Signal) {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	file := watchFile(all.path)
@@ -142,7 +144,7 @@ func (all *bridges) follow(stop, hard context.Context, members *crash.Supervisor
 	})
 	for {
 		select {
-		case <-signals:
+		case <-reloads:
 			reload()
 		case <-t.C:
 			if file.Changed() {
