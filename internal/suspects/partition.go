@@ -88,7 +88,7 @@ func (p *partition) begin(ctx context.Context) error {
 // each reads the partition up to an offset.
 func (p *partition) each(ctx context.Context, to int64, show func(*kgo.Record) (more bool)) error {
 	reading := topics.Reading{
-		Client: append(slices.Clone(p.client), kgo.FetchMaxBytes(8<<20)), Topic: p.topic,
+		Client: p.client, Topic: p.topic,
 		From: map[int32]int64{p.number: p.from}, To: map[int32]int64{p.number: to},
 	}
 	if err := reading.Each(ctx, show); err != nil {

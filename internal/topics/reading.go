@@ -78,6 +78,7 @@ func (r *Reading) each(ctx context.Context, show func(*kgo.Record) (more bool)) 
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(),                    // the last record of a partition mostly is one
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // records that retention deletes meanwhile are an error, not a gap
+		kgo.FetchMaxBytes(2<<20),                    // I9: unpacked, records take five times that
 		kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.WithContext(ctx))...)
 	if err != nil {
