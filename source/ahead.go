@@ -47,8 +47,8 @@ func (r *ShardReader) readAt(ctx context.Context, c chunk, p []byte, from int64)
 			return n, err
 		}
 	}
-	if n > 0 {
-		r.readAhead(ctx, c, from+int64(n))
+	if from += int64(n); n > 0 && from >= r.pos.Offset { // a header is not followed by what is needed next
+		r.readAhead(ctx, c, from)
 	}
 	return n, nil
 }

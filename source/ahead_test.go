@@ -129,3 +129,24 @@ func TestReadAheadIsUsedUp(t *testing.T) {
 		t.Errorf("%d bytes read of %d", got, len(chunk))
 	}
 }
+
+// Who resumes inside a chunk reads its header and what follows the position, and nothing between them.
+func TestReadAheadOfAResumedChunk(t *testing.T) {
+	chunk := header()
+	var last int
+	for part := range slices.Chunk(numbers(0, 5000), 3) {
+		last = len(chunk)
+		chunk = append(chunk, block(part...)...)
+	}
+	store := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
+	r := source.New(store, source.Options{ReadSize: 20 << 10}).Shard(manifest(true), 0,
+		source.ShardPosition{Offset: int64(last)})
+	r.LimitWindow(1 << 20)
+	if ids := pollAndDrain(t, r, true); len(ids) != 2 {
+		t.Errorf("%d events", len(ids))
+	}
+	r.Stop()
+	if got, want := store.bytes.Load(), int64(16<<10+len(chunk)-last); got != want {
+		t.Errorf("%d bytes read, want %d", got, want)
+	}
+}
