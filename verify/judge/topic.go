@@ -428,7 +428,7 @@ func (k kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show fun
 	reading := topics.Reading{Client: k.brokers, Topic: k.name, From: from, To: to, Patience: recordPatience}
 	err := reading.Each(ctx, show)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", err)
+		return plain.WithRemedy(err, "verify needs Read on this topic, which run does not: see docs/security.md")
 	}
 	if silent, is := errors.AsType[*topics.SilentError](err); is && silent.Why == nil {
 		return fmt.Errorf("%w: an open transaction may hide them; verify again when BRIDGE_TXN_TIMEOUT is over", err)
