@@ -160,7 +160,7 @@ func (i *instance) look(ctx context.Context) {
 		}
 		was = gone
 		i.monitor.Gone(gone)
-		if i.pause > time.Minute { // there are many bridges, and each client takes memory
+		if i.pause > 10*time.Second { // there are many bridges, and each client takes memory
 			done()
 			r, done = nil, func() {}
 		}

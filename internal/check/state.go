@@ -27,7 +27,8 @@ func (ck *checker) readState(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, status.ErrSilent)
 	defer cancel()
 	name := ck.bridge.Name
-	r := status.Reader{Name: name, Topic: plain.StateTopic(name), Admin: ck.admin(), Client: ck.opts}
+	r := status.Reader{Name: name, Topic: plain.StateTopic(name), Brokers: ck.client.Brokers, Admin: ck.admin(),
+		Client: ck.opts}
 	s, err := r.State(ctx)
 	var never *status.NeverRanError
 	if errors.As(err, &never) {

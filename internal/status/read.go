@@ -36,8 +36,8 @@ var patience = 10 * time.Second // tests have a shorter one
 // Reader reads the state and the group of one bridge from the brokers.
 type Reader struct {
 	Name    string
-	Topic   string // of its state
-	Brokers []string
+	Topic   string   // of its state
+	Brokers []string // for an error; may be empty
 	Admin   *kadm.Client
 	Client  []kgo.Opt
 
@@ -190,6 +190,9 @@ func (r *Reader) firstEnds(ctx context.Context) (kadm.ListedOffsets, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(patience):
+	}
+	if len(r.Brokers) == 0 {
+		return nil, ErrSilent
 	}
 	return nil, fmt.Errorf("%w (%s): %s", ErrSilent, patience, strings.Join(r.Brokers, ", "))
 }
