@@ -97,7 +97,7 @@ func (v *Inventory) Containers(ctx context.Context, marker string) (*inventory.C
 	}
 	for _, c := range resp.ContainerItems {
 		if c.Name == nil {
-			return nil, errNoListing
+			return nil, listing.ErrForeign
 		}
 		// Azurite also lists those that the service writes itself.
 		if name := *c.Name; !strings.HasPrefix(name, "$") || name == "$root" || name == "$web" {
@@ -123,11 +123,12 @@ func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Pag
 		return nil, errNoDate
 	}
 	// An Azurite before 3.37 ignores where to start.
-	first := slices.IndexFunc(a.blobs, func(b inventory.Blob) bool { return !inventory.Before(b.Name, q.From) })
+	blobs := a.page.Blobs
+	first := slices.IndexFunc(blobs, func(b inventory.Blob) bool { return !inventory.Before(b.Name, q.From) })
 	if first < 0 {
-		first = len(a.blobs)
+		first = len(blobs)
 	}
-	return &inventory.Page{Blobs: a.blobs[first:], Marker: a.marker, Served: a.served, Busy: a.busy}, nil
+	return &inventory.Page{Blobs: blobs[first:], Marker: a.page.Marker, Served: a.served, Busy: a.busy}, nil
 }
 
 // Exists implements inventory.Store.
@@ -186,14 +187,14 @@ func (s *Store) widen() string {
 	return "assign the role Storage Blob Data Reader on the storage account"
 }
 
-// answer is what a request of an inventory got.
+// answer is what a listing, or a request of an inventory, got.
 type answer struct {
 	served time.Time
 	busy   bool // an attempt was rejected because the service was overloaded
 
 	decode bool // the answer is a page of blobs
-	blobs  []inventory.Blob
-	marker string
+	all    bool // also of those that are not current
+	page   *listing.Page
 	err    error // of the page: repeating the request at once would not change it
 }
 
@@ -212,18 +213,14 @@ func (a *answer) with(ctx context.Context) context.Context {
 // Do implements policy.Policy.
 func (receiver) Do(req *policy.Request) (*http.Response, error) {
 	a, ok := req.Raw().Context().Value(answerKey{}).(*answer)
-	if !ok {
-		resp, err := req.Next()
-		if err == nil && overloaded(resp.StatusCode) {
-			source.Busy(req.Raw().Context())
-		}
-		return resp, final(err)
-	}
-	if a.decode {
+	if ok && a.decode {
 		runtime.SkipBodyDownload(req)
 	}
 	resp, err := req.Next()
-	if err != nil {
+	if err == nil && overloaded(resp.StatusCode) {
+		source.Busy(req.Raw().Context())
+	}
+	if err != nil || !ok {
 		return resp, final(err)
 	}
 	a.busy = a.busy || overloaded(resp.StatusCode)
@@ -235,7 +232,7 @@ func (receiver) Do(req *policy.Request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	body := &counted{Reader: resp.Body}
-	a.blobs, a.marker, a.err = listing.Decode(body)
+	a.page, a.err = listing.Decode(body, a.all)
 	if err := a.err; err != nil && !errors.As(err, new(*listing.DamageError)) && !errors.Is(err, listing.ErrForeign) {
 		return nil, err // the connection broke: the SDK retries
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -50,95 +49,59 @@ func (s *Store) Emulated() bool { return strings.Contains(s.id, "/") } // only A
 
 // List implements source.Store.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
-	if delimiter == "" {
-		return s.flat(ctx, prefix)
-	}
-	return s.hierarchy(ctx, prefix, delimiter)
-}
-
-func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
-	opt := &container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
-	pager := s.client.Load().NewListBlobsFlatPager(opt)
-	return listed(ctx, s, pager, func(p container.ListBlobsFlatResponse) ([]source.Entry, error) {
-		if p.Segment == nil {
-			return nil, errNoListing
-		}
-		return merged(nil, p.Segment.BlobItems)
-	})
-}
-
-func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
-	opt := &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
-	pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, opt)
-	return listed(ctx, s, pager, func(p container.ListBlobsHierarchyResponse) ([]source.Entry, error) {
-		if p.Segment == nil {
-			return nil, errNoListing
-		}
-		return merged(p.Segment.BlobPrefixes, p.Segment.BlobItems)
-	})
-}
-
-// listed yields the entries of every page of a listing.
-func listed[P any](
-	ctx context.Context, s *Store, pager *runtime.Pager[P], entries func(P) ([]source.Entry, error),
-) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		for n := 0; pager.More(); n++ {
-			if n == maxPages { // I9: also of a service that always has another page
-				yield(source.Entry{}, errPages)
-				return
-			}
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				yield(source.Entry{}, s.failed(err))
-				return
-			}
-			list, err := entries(page)
+		marker := ""
+		for range maxPages { // I9: also of a service that always has another page
+			page, err := s.page(ctx, prefix, delimiter, marker)
 			if err != nil {
 				yield(source.Entry{}, err)
 				return
 			}
-			for _, e := range list {
+			for _, e := range entries(page, delimiter != "") {
 				if !yield(e, nil) {
 					return
 				}
 			}
+			if marker = page.Marker; marker == "" {
+				return
+			}
 		}
+		yield(source.Entry{}, errPages)
 	}
 }
 
-// merged returns the prefixes and blobs of a page, which come apart and each in order, in one order.
-func merged(prefixes []*container.BlobPrefix, items []*container.BlobItem) ([]source.Entry, error) {
-	if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
-		slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
-		return nil, errNoListing
+// page makes one request.
+func (s *Store) page(ctx context.Context, prefix, delimiter, marker string) (_ *listing.Page, err error) {
+	a := answer{decode: true, all: true}
+	ctx = a.with(ctx)
+	most := to.Ptr[int32](pageSize)
+	if cl := s.client.Load(); delimiter == "" {
+		o := container.ListBlobsFlatOptions{Prefix: &prefix, Marker: some(marker), MaxResults: most}
+		_, err = cl.NewListBlobsFlatPager(&o).NextPage(ctx)
+	} else {
+		o := container.ListBlobsHierarchyOptions{Prefix: &prefix, Marker: some(marker), MaxResults: most}
+		_, err = cl.NewListBlobsHierarchyPager(delimiter, &o).NextPage(ctx)
 	}
-	list := make([]source.Entry, 0, len(prefixes)+len(items))
-	for len(prefixes)+len(items) > 0 {
-		if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
-			list, prefixes = append(list, source.Entry{Name: *prefixes[0].Name, IsPrefix: true}), prefixes[1:]
-		} else {
-			list, items = append(list, entry(items[0])), items[1:]
-		}
+	if err != nil {
+		return nil, s.failed(err)
 	}
-	return list, nil
+	return a.page, a.err
 }
 
-func entry(item *container.BlobItem) source.Entry {
-	e := source.Entry{Name: *item.Name}
-	if p := item.Properties; p != nil {
-		if p.ContentLength != nil {
-			e.Size = *p.ContentLength
-		}
-		if p.LastModified != nil {
-			e.Modified = *p.LastModified
+// entries returns the blobs of a page, and the prefixes if they were asked for, in one order, in which they need not
+// come.
+func entries(p *listing.Page, prefixes bool) (list []source.Entry) {
+	for _, b := range p.Blobs {
+		list = append(list, source.Entry{Name: b.Name, Size: b.Length, Modified: b.Modified})
+	}
+	for _, prefix := range p.Prefixes {
+		if prefixes {
+			list = append(list, source.Entry{Name: prefix, IsPrefix: true})
 		}
 	}
-	return e
+	slices.SortFunc(list, func(a, b source.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
-
-// errNoListing is for answers of captive portals and proxies: status 200 without a listing.
-var errNoListing = listing.ErrForeign
 
 // bodyAttempts is how often in a row a body may break off without a byte, and how many versions of a blob a read may
 // meet. Each attempt asks for the rest. The SDK

@@ -19,20 +19,27 @@ import (
 // ErrForeign is the error for an answer that is no listing, such as the page of a captive portal.
 var ErrForeign = errors.New("the answer is not a listing of blobs: check the endpoint, and proxies on the way to it")
 
-// Decode returns the blobs of an answer, and the marker of the next page. It leaves out snapshots, old versions and
-// deleted blobs.
-func Decode(r io.Reader) (blobs []inventory.Blob, marker string, err error) {
+// Page is an answer.
+type Page struct {
+	Blobs    []inventory.Blob
+	Prefixes []string // that stand for the blobs that begin with them
+	Marker   string   // of the next page
+}
+
+// Decode reads an answer. Without all, it leaves out snapshots, old versions and deleted blobs.
+func Decode(r io.Reader, all bool) (*Page, error) {
 	d := decoders.Get().(*decoder)
 	defer func() {
-		d.r = nil // the answer is not kept
+		d.r, d.page = nil, nil // the answer is not kept
 		decoders.Put(d)
 	}()
 	d.reset(r)
-	d.texts, d.lines, d.marker, d.listed, d.date = d.texts[:0], d.lines[:0], "", false, d.date[:0]
+	d.texts, d.lines, d.page, d.all, d.listed, d.date = d.texts[:0], d.lines[:0], &Page{}, all, false, d.date[:0]
 	if err := d.document(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return d.blobs(), d.marker, nil
+	d.page.Blobs = d.blobs()
+	return d.page, nil
 }
 
 // decoders keeps the arrays of decoders, which take as much as a page. The garbage collector empties it.
@@ -43,7 +50,8 @@ type decoder struct {
 	markup
 	texts  []byte
 	lines  []line
-	marker string
+	page   *Page
+	all    bool // also what is not current
 	listed bool // there was an element Blobs
 
 	date     []byte // the last Last-Modified, which other lines may repeat
@@ -102,7 +110,7 @@ func (d *decoder) part() error {
 		return d.children((*decoder).entry)
 	case "NextMarker":
 		text, err := d.leaf()
-		d.marker = string(text)
+		d.page.Marker = string(text)
 		return err
 	}
 	return d.skip()
@@ -110,7 +118,8 @@ func (d *decoder) part() error {
 
 // entry reads a child of Blobs.
 func (d *decoder) entry() error {
-	if string(d.name) != "Blob" {
+	prefix := string(d.name) == "BlobPrefix"
+	if !prefix && string(d.name) != "Blob" {
 		return d.skip()
 	}
 	d.lines = append(d.lines, line{})
@@ -124,10 +133,13 @@ func (d *decoder) entry() error {
 	if l.inferred {
 		l.tier = ""
 	}
-	if l.hidden {
+	if prefix {
+		d.page.Prefixes = append(d.page.Prefixes, string(d.texts[l.name.from:l.name.to]))
+	}
+	if prefix || l.hidden && !d.all {
 		d.lines = d.lines[:len(d.lines)-1]
 	}
-	if len(d.lines) > inventory.MaxPage { // I9
+	if len(d.lines)+len(d.page.Prefixes) > inventory.MaxPage { // I9
 		return d.damaged("a page of more than %d blobs", inventory.MaxPage)
 	}
 	return nil
