@@ -101,17 +101,8 @@ func (d Document) pack() record {
 // instance A, and all other instances are B. The two workers of an instance have one view in the program, and one each
 // here: the follower allows more than the program can do, never less.
 type follower struct {
-	x      exact
-	world  exactState // what is committed; nobody is in it
-	at     [2][]int64 // by lease: the offsets of the records in the log
-	states map[follows]map[exactState]bool
-	order  []follows
-}
-
-// follows is the worker that is followed.
-type follows struct {
-	instance string
-	lease    int
+	possible[exactState]
+	x exact
 }
 
 // other is the holder of a lease that another instance has.
@@ -129,7 +120,9 @@ func Follow(t Trace) error {
 		x.onGap = skip
 	}
 	x.bundles, x.either = t.Bundles, t.Bundles
-	f := follower{x: x, world: x.start(), states: map[follows]map[exactState]bool{}}
+	f := follower{possible[exactState]{
+		world: x.start(), states: map[follows]map[exactState]bool{}, steps: x.followed, forget: forget,
+	}, x}
 	f.at[0] = []int64{-1} // the record that every trace begins with
 	f.world.in, f.world.joined, f.world.group = [2]instance{}, 1, [2]uint8{1, 1}
 	lossy := false
@@ -152,9 +145,7 @@ func (f *follower) follow(e Event) error {
 		for p := range 2 {
 			s := f.world
 			s.in[0] = instance{leases: 2, until: s.n[0]}
-			at := follows{e.Instance, p}
-			f.order = append(f.order, at)
-			f.states[at] = map[exactState]bool{s: true}
+			f.begin(follows{e.Instance, p}, s)
 		}
 	case Removed:
 		for _, of := range f.order {
@@ -178,7 +169,7 @@ func (f *follower) follow(e Event) error {
 		return f.take(at, func(was, is *exactState) bool {
 			w := is.in[0].w[at.lease]
 			return was.in[0].w[at.lease].phase == acquiring && w.phase == ready &&
-				w.cur == e.Document.pack() && f.hasRead(is, e.Seen)
+				w.cur == e.Document.pack() && f.hasRead(is.in[0].read, e.Seen)
 		})
 	case Commits:
 		return f.commits(e, at)
@@ -192,17 +183,6 @@ func (f *follower) follow(e Event) error {
 		return fmt.Errorf("the protocol has not found it lost twice")
 	}
 	return nil
-}
-
-// hasRead reports whether the view of s stands there.
-func (f *follower) hasRead(s *exactState, seen [2]int64) bool {
-	for q, end := range seen {
-		n, _ := slices.BinarySearch(f.at[q], end)
-		if int(s.in[0].read[q]) != n {
-			return false
-		}
-	}
-	return true
 }
 
 // fences follows InitProducerID, of the owner or of the keeper.
@@ -259,8 +239,7 @@ func (f *follower) commits(e Event, at follows) error {
 		}
 		packed = tx.rec
 		f.x.end(&s, p)
-		forget(&s)
-		next[s] = true
+		next[forget(s)] = true
 	}
 	if len(next) == 0 {
 		return fmt.Errorf("the protocol would commit none but %s", f.open(states, p))
@@ -365,62 +344,23 @@ func (f *follower) open(states map[exactState]bool, p int) string {
 	return strings.Join(slices.Sorted(maps.Keys(all)), "; ")
 }
 
-// take takes the steps of a worker that lead to what was seen. They are the steps that others see; all others may have
-// happened before.
-func (f *follower) take(at follows, seen func(was, is *exactState) bool) error {
-	next := map[exactState]bool{}
-	var steps []step[exactState]
-	for s := range f.reachable(at) {
-		steps = f.x.worker(&s, 0, at.lease, steps[:0])
-		for k := range steps {
-			if t := steps[k].to; shown(&s, &t, at.lease) && seen(&s, &t) {
-				forget(&t)
-				next[t] = true
-			}
-		}
-	}
-	if len(next) == 0 {
-		return fmt.Errorf("in none of %d states the protocol does this", len(f.states[at]))
-	}
-	f.states[at] = next
-	return nil
-}
-
-// reachable closes the states of a worker under the steps that nobody sees, and returns them.
-func (f *follower) reachable(at follows) map[exactState]bool {
-	states := f.states[at]
-	todo := slices.Collect(maps.Keys(states))
-	var steps []step[exactState]
-	add := func(t exactState) {
-		forget(&t)
-		if !states[t] {
-			states[t] = true
-			todo = append(todo, t)
-		}
-	}
-	for len(todo) > 0 {
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for q := range 2 {
-			if s.in[0].read[q] < s.n[q] {
-				t := s
-				t.in[0].read[q]++
-				add(t)
-			}
-		}
-		if w := s.in[0].w[at.lease]; w.phase != idle { // an error, a rebalance, a stop
+// followed adds what a worker may do next, and what its view may read.
+func (x *exact) followed(s exactState, at follows, add func(t exactState, shown bool)) {
+	for q := range 2 {
+		if s.in[0].read[q] < s.n[q] {
 			t := s
-			t.in[0].w[at.lease] = worker{missing: w.missing}
-			add(t)
-		}
-		steps = f.x.worker(&s, 0, at.lease, steps[:0])
-		for k := range steps {
-			if t := steps[k].to; !shown(&s, &t, at.lease) {
-				add(t)
-			}
+			t.in[0].read[q]++
+			add(t, false)
 		}
 	}
-	return states
+	if w := s.in[0].w[at.lease]; w.phase != idle { // an error, a rebalance, a stop
+		t := s
+		t.in[0].w[at.lease] = worker{missing: w.missing}
+		add(t, false)
+	}
+	for _, step := range x.worker(&s, 0, at.lease, nil) {
+		add(step.to, shown(&s, &step.to, at.lease))
+	}
 }
 
 // shown reports whether others see a step of a worker.
@@ -430,24 +370,12 @@ func shown(was, is *exactState, lease int) bool {
 	return is.in[0].end != alive || from != to && acts
 }
 
-// forget drops what only invariants need, which the topics show better, and gives back the fault.
-func forget(s *exactState) {
+// forget also gives back the fault.
+func forget(s exactState) exactState {
 	s.faults, s.breaking, s.events, s.highest, s.marker, s.from, s.first = 1, ok, 0, 0, 0, 1, 0
 	for p := range s.txn {
 		t := &s.txn[p]
 		t.low, t.marked, t.high, t.old = 0, 0, 0, false
 	}
-}
-
-// all changes every state.
-func (f *follower) all(change func(of follows, s *exactState)) {
-	change(follows{}, &f.world)
-	for _, of := range f.order {
-		next := make(map[exactState]bool, len(f.states[of]))
-		for s := range f.states[of] {
-			change(of, &s)
-			next[s] = true
-		}
-		f.states[of] = next
-	}
+	return s
 }

@@ -94,11 +94,8 @@ func same(d doc) doc {
 
 // leastFollower is follower without transactions: it keeps, for each worker, the states that fit what was seen so far.
 type leastFollower struct {
+	possible[leastState]
 	x       least
-	world   leastState // what is in the log; nobody is in it
-	at      [2][]int64 // by lease: the offsets of the records in the log
-	states  map[follows]map[leastState]bool
-	order   []follows
 	terms   [2][]ownership     // by lease: of all owner records
 	arrived map[follows]uint16 // events of the worker's last term that are written
 	silent  bool               // there is no topic for markers
@@ -118,9 +115,11 @@ func FollowLeast(t LeastTrace) error {
 		x: least{allLeastRules(), leastSituation{
 			segments: Segments, perShard: 1, bundles: t.Bundles, fresh: true, finalizes: true, asProgram: true,
 		}},
-		states: map[follows]map[leastState]bool{}, arrived: map[follows]uint16{},
+		arrived: map[follows]uint16{},
 	}
-	f.world = f.x.start()
+	f.possible = possible[leastState]{
+		world: f.x.start(), states: map[follows]map[leastState]bool{}, steps: f.followed, forget: forgetLeast,
+	}
 	f.world.group = [2]uint8{1, 1}
 	for k, e := range t.Events {
 		if err := f.follow(e); err != nil {
@@ -138,9 +137,7 @@ func (f *leastFollower) follow(e LeastEvent) error {
 	switch e.Kind {
 	case Starts:
 		for p := range 2 {
-			at := follows{e.Instance, p}
-			f.order = append(f.order, at)
-			f.states[at] = map[leastState]bool{f.world: true}
+			f.begin(follows{e.Instance, p}, f.world)
 		}
 		return nil
 	case Finalized:
@@ -154,7 +151,7 @@ func (f *leastFollower) follow(e LeastEvent) error {
 				c = doc{kind: cursorRecord, epoch: k.f.epoch}
 			}
 			return was.w[0][e.Lease].phase == viewing && is.w[0][e.Lease].phase == atRest &&
-				same(c) == same(e.Document.doc()) && f.hasRead(is, e.Seen)
+				same(c) == same(e.Document.doc()) && f.hasRead(is.read[0], e.Seen)
 		})
 	case Owns:
 		return f.owns(e, at)
@@ -172,17 +169,6 @@ func (f *leastFollower) follow(e LeastEvent) error {
 		return f.marks(e, at)
 	}
 	return nil
-}
-
-// hasRead reports whether the view of s stands there.
-func (f *leastFollower) hasRead(s *leastState, seen [2]int64) bool {
-	for q, end := range seen {
-		n, _ := slices.BinarySearch(f.at[q], end)
-		if int(s.read[0][q]) != n {
-			return false
-		}
-	}
-	return true
 }
 
 // term returns that of what is written. Nothing comes behind the owner record of an instance that the group has given
@@ -274,8 +260,7 @@ func (f *leastFollower) writes(e LeastEvent, at follows, term ownership) error {
 		if w := s.w[0][p]; w.onWire && w.req.kind == docRequest && same(w.req.doc.doc()) == same(d) {
 			f.x.acked(&s, p)
 			s.log[p][s.n[p]-1] = d.pack()
-			forgetLeast(&s)
-			next[s] = true
+			next[forgetLeast(s)] = true
 		}
 	}
 	if len(next) == 0 {
@@ -345,7 +330,7 @@ func (f *leastFollower) marks(e LeastEvent, at follows) error {
 		if w := s.w[0][p]; w.onWire && w.req.kind == markerRequest && w.req.n == e.Marker {
 			if e.Last {
 				f.x.acked(&s, p)
-				forgetLeast(&s)
+				s = forgetLeast(s)
 			}
 			next[s] = true
 		}
@@ -388,64 +373,25 @@ func (f *leastFollower) onWire(states map[leastState]bool, p int) string {
 	return strings.Join(slices.Sorted(maps.Keys(all)), "; ")
 }
 
-// take takes the steps of a worker that lead to what was seen.
-func (f *leastFollower) take(at follows, seen func(was, is *leastState) bool) error {
-	next := map[leastState]bool{}
-	states := f.reachable(at)
-	for s := range states {
-		for _, step := range f.steps(&s, at.lease) {
-			if t := step.to; !f.hidden(&s, &t, at) && seen(&s, &t) {
-				forgetLeast(&t)
-				next[t] = true
-			}
-		}
-	}
-	if len(next) == 0 {
-		return fmt.Errorf("in none of %d states the protocol does this", len(states))
-	}
-	f.states[at] = next
-	return nil
-}
-
-// reachable closes the states of a worker under the steps that nobody sees, and returns them.
-func (f *leastFollower) reachable(at follows) map[leastState]bool {
-	states := f.states[at]
-	todo := slices.Collect(maps.Keys(states))
-	add := func(t leastState) {
-		forgetLeast(&t)
-		if !states[t] {
-			states[t] = true
-			todo = append(todo, t)
-		}
-	}
-	for len(todo) > 0 {
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for q := range 2 {
-			if s.read[0][q] < s.n[q] {
-				t := s
-				t.read[0][q]++
-				add(t)
-			}
-		}
-		if s.w[0][at.lease].phase != off { // an error, a rebalance, a stop
+// followed adds what a worker may do next, and what its view may read.
+func (f *leastFollower) followed(s leastState, at follows, add func(t leastState, shown bool)) {
+	for q := range 2 {
+		if s.read[0][q] < s.n[q] {
 			t := s
-			t.w[0][at.lease] = leastWorker{}
-			add(t)
-		}
-		for _, step := range f.steps(&s, at.lease) {
-			if t := step.to; f.hidden(&s, &t, at) {
-				add(t)
-			}
+			t.read[0][q]++
+			add(t, false)
 		}
 	}
-	return states
-}
-
-func (f *leastFollower) steps(s *leastState, p int) []step[leastState] {
-	a := leastTurn{least: &f.x, s: s, p: p, w: s.w[0][p], k: f.x.fold(s, s.read[0])}
+	if s.w[0][at.lease].phase != off { // an error, a rebalance, a stop
+		t := s
+		t.w[0][at.lease] = leastWorker{}
+		add(t, false)
+	}
+	a := leastTurn{least: &f.x, s: &s, p: at.lease, w: s.w[0][at.lease], k: f.x.fold(&s, s.read[0])}
 	a.steps()
-	return a.to
+	for _, step := range a.to {
+		add(step.to, !f.hidden(&s, &step.to, at))
+	}
 }
 
 // hidden reports whether nobody sees a step of a worker.
@@ -466,20 +412,7 @@ func (f *leastFollower) hidden(was, is *leastState, at follows) bool {
 	return false
 }
 
-// forgetLeast drops what only invariants need, which the topics show better.
-func forgetLeast(s *leastState) {
+func forgetLeast(s leastState) leastState {
 	s.first, s.newest, s.marker, s.breaking = [2]uint8{}, [2]uint8{}, 0, 0
-}
-
-// all changes every state.
-func (f *leastFollower) all(change func(of follows, s *leastState)) {
-	change(follows{}, &f.world)
-	for _, of := range f.order {
-		next := make(map[leastState]bool, len(f.states[of]))
-		for s := range f.states[of] {
-			change(of, &s)
-			next[s] = true
-		}
-		f.states[of] = next
-	}
+	return s
 }
