@@ -49,7 +49,7 @@ func copyAll(t *testing.T, cl *kgo.Client) *copied {
 			t.Fatal(err)
 		}
 		x := &tape{records: map[int32][]*kgo.Record{}, from: have.from, to: have.to, compacted: have.compacted}
-		err = have.records.read(ctx, have.from, have.to, func(r *kgo.Record) bool {
+		err = from.read(ctx, name, have.from, have.to, func(r *kgo.Record) bool {
 			x.records[r.Partition] = append(x.records[r.Partition], r)
 			return true
 		})
@@ -82,7 +82,7 @@ func (c *copied) open(_ context.Context, name string) (*topic, error) {
 	}
 	return &topic{
 		name:      name,
-		records:   x,
+		in:        c,
 		from:      x.from,
 		to:        maps.Clone(x.to),
 		compacted: x.compacted,
@@ -112,11 +112,13 @@ func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, 
 	return claims, nil
 }
 
-func (x *tape) ends(context.Context) (map[int32]int64, error) { return maps.Clone(x.to), nil }
+func (c *copied) ends(_ context.Context, topic string) (map[int32]int64, error) {
+	return maps.Clone(c.topics[topic].to), nil
+}
 
-func (x *tape) read(_ context.Context, from, to map[int32]int64, show func(*kgo.Record) bool) error {
+func (c *copied) read(_ context.Context, topic string, from, to map[int32]int64, show func(*kgo.Record) bool) error {
 	for p, end := range to {
-		for _, r := range x.records[p] {
+		for _, r := range c.topics[topic].records[p] {
 			if r.Offset >= from[p] && (r.Offset >= end || !show(r)) {
 				break
 			}

@@ -119,25 +119,21 @@ type cluster interface {
 	state(ctx context.Context, topic string) (*offsets.State, error)
 	// claims returns what the states of bridges with other names say, as far as they can be read.
 	claims(ctx context.Context, own string) ([]offsets.Claim, error)
+	// ends returns the offsets after the last records of a topic, committed or not.
+	ends(ctx context.Context, topic string) (map[int32]int64, error)
+	// read shows the committed records of a topic between offsets, by partition, until show returns false for one of
+	// the partition. It waits for transactions that are open before the ends.
+	read(ctx context.Context, topic string, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
 }
 
 // errNoTopic says that a topic does not exist.
 var errNoTopic = errors.New("it does not exist: check BRIDGE_TOPIC, --topic and BRIDGE_KAFKA_BROKERS; if the topic " +
 	"was deleted, bridge check says how to continue")
 
-// records are those of a topic.
-type records interface {
-	// ends returns the offsets after the last records, committed or not.
-	ends(ctx context.Context) (map[int32]int64, error)
-	// read shows the committed records between offsets, by partition, until show returns false for one of the
-	// partition. It waits for transactions that are open before the ends.
-	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
-}
-
 // topic is a topic up to the end that it had when it was opened.
 type topic struct {
 	name      string
-	records   records
+	in        cluster
 	from, to  map[int32]int64
 	resumed   *roundEnd // where a former round of --follow ended, which from is then; nil: this is the first round
 	compacted bool
@@ -208,7 +204,7 @@ func (t *topic) readAll(ctx context.Context, note func(verify.Record) (more bool
 }
 
 func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(verify.Record) (more bool)) error {
-	return t.records.read(ctx, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
+	return t.in.read(ctx, t.name, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
 }
 
 // logAppendTime is the timestamp type of records whose timestamp is the broker's clock, not the event's time.
@@ -265,7 +261,7 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 		}
 	}
 	// Once is enough: a marker that one partition has shown is committed on all.
-	ends, err := t.records.ends(ctx)
+	ends, err := t.in.ends(ctx, t.name)
 	if err != nil {
 		return err
 	}
@@ -337,7 +333,7 @@ type brokers []kgo.Opt
 // open looks up the start and the end of a topic. The end is after everything that is written by now, committed or not:
 // a transaction that is visible on one partition may not be visible on the next yet.
 func (b brokers) open(ctx context.Context, name string) (*topic, error) {
-	t := &topic{name: name, records: kafkaTopic{b, name}, markers: map[int32]envelope.Timestamp{}}
+	t := &topic{name: name, in: b, markers: map[int32]envelope.Timestamp{}}
 	err := b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
 		listed, err := admin.ListTopics(ctx, name)
 		if err != nil {
@@ -397,15 +393,9 @@ func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) 
 	return err
 }
 
-// kafkaTopic is a topic of real brokers.
-type kafkaTopic struct {
-	brokers brokers
-	name    string
-}
-
-func (k kafkaTopic) ends(ctx context.Context) (ends map[int32]int64, err error) {
-	err = k.brokers.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
-		ends, err = offsetsBy(ctx, admin.ListEndOffsets, k.name)
+func (b brokers) ends(ctx context.Context, topic string) (ends map[int32]int64, err error) {
+	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		ends, err = offsetsBy(ctx, admin.ListEndOffsets, topic)
 		return err
 	})
 	return ends, err
@@ -424,8 +414,10 @@ func offsetsBy(
 	return at, nil
 }
 
-func (k kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
-	reading := topics.Reading{Client: k.brokers, Topic: k.name, From: from, To: to, Patience: recordPatience}
+func (b brokers) read(
+	ctx context.Context, topic string, from, to map[int32]int64, show func(*kgo.Record) (more bool),
+) error {
+	reading := topics.Reading{Client: b, Topic: topic, From: from, To: to, Patience: recordPatience}
 	err := reading.Each(ctx, show)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return plain.WithRemedy(err, "verify needs Read on this topic, which run does not: see docs/security.md")
