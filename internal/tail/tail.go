@@ -173,8 +173,10 @@ func (t *tail) segment(ctx context.Context, seg source.Segment) error {
 func (t *tail) shard(
 	ctx context.Context, m source.Manifest, shard int, readers map[int]*source.ShardReader,
 ) (stays bool, err error) {
+	backlog := new(pipeline.Backlog)
+	backlog.Reset()
 	run := t.pipe.Start(ctx, &pipeline.Pass{
-		Manifest: m, Filter: t.filter, Limit: math.MaxInt32, Backlog: newBacklog(), Host: t,
+		Manifest: m, Filter: t.filter, Limit: math.MaxInt32, Backlog: backlog, Host: t,
 	}, []int{shard}, readers, t.failed)
 	defer run.Close()
 	for b := range run.Blocks {
@@ -195,12 +197,6 @@ func (t *tail) shard(
 		}
 	}
 	return run.Stays(), run.Err()
-}
-
-func newBacklog() *pipeline.Backlog {
-	b := new(pipeline.Backlog)
-	b.Reset()
-	return b
 }
 
 func (t *tail) failed(err error) {

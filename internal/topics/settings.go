@@ -92,12 +92,8 @@ func (s Settings) policies() []string {
 	return strings.Split(strings.ReplaceAll(s[cleanupPolicy], " ", ""), ",")
 }
 
-// bounded reports whether retention deletes records by their age or by the size of the topic.
-func (s Settings) bounded() bool {
-	return s.limit() != ""
-}
-
-// limit returns the setting by which retention deletes records, if it does.
+// limit returns the setting by which retention deletes records, by their age or by the size of the topic; "" if none
+// does.
 func (s Settings) limit() string {
 	if _, byAge := s.deletesAfter(); byAge {
 		return retention
@@ -208,7 +204,7 @@ func (j *judge) policy() {
 			do = "set BRIDGE_RESOLVED_TO=topic (or off), or run " + do
 		}
 		j.add(Unfit, cleanupPolicy, why, do)
-	case kind == Records && j.plan.Copy != NoCopy && j.settings.bounded():
+	case kind == Records && j.plan.Copy != NoCopy && j.settings.limit() != "":
 		why := "BRIDGE_INITIAL_SCAN makes the topic a copy of the account, and retention deletes the rows of blobs " +
 			"that do not change"
 		do := ", or, if consumers need only recent records, set BRIDGE_TOPIC_LIMITED=true"
@@ -217,7 +213,7 @@ func (j *judge) policy() {
 				", or set BRIDGE_ON_GAP=continue"
 		}
 		j.add(Unfit, j.settings.limit(), why, "run "+j.alter(retention, forever+","+retentionSize+"="+forever)+do)
-	case kind == Records && j.plan.Table && !j.settings.Compacted() && j.settings.bounded():
+	case kind == Records && j.plan.Table && !j.settings.Compacted() && j.settings.limit() != "":
 		j.add(Risk, cleanupPolicy, "records make a table, and retention deletes the rows of blobs that do not change",
 			j.alter(cleanupPolicy, "compact"))
 	}
@@ -304,7 +300,7 @@ func (a *Admin) KeepsKeys(ctx context.Context, names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		if s := all[name]; s.bounded() {
+		if s := all[name]; s.limit() != "" {
 			return fmt.Errorf("topic %s %w: it has cleanup.policy=%s and %s=%s", name, ErrForgets,
 				s[cleanupPolicy], s.limit(), s[s.limit()])
 		}
