@@ -4,7 +4,7 @@ STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test raced unraced thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: help build demo test raced rest thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z ]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -16,26 +16,36 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 	bin/bridge demo
 
 # Most packages wait for a broker more than they work, so twice as many run at a time than there are cores: two of each
-# half. Those that take longest begin first. The race detector would wait for a second at the end of each package.
-TEST       := $(GO) test -shuffle=on -p 2 -parallel 4
+# half. Those that take longest begin first. "make lint" vets the tests, too.
+TEST       := $(GO) test -vet=off -shuffle=on -p 2 -parallel 4
+# The race detector would wait for a second at the end of each package. Most of what a test allocates is soon garbage.
 export GORACE ?= atexit_sleep_ms=10
+WITH_RACE  := GOGC=400 $(TEST) -race -short
+# Compiled as "make build" and the tests of the built program do, so that each package is compiled once.
+NO_RACE    := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(TEST)
 # Slow with the race detector, which would find little: models, built programs, codecs, verbs over what other packages test.
-UNRACED    := ./cmd/bridge ./deploy ./envelope ./integration/simulation ./internal/testing/protocol ./source/ocf
+UNRACED    := ./deploy ./integration/simulation ./cmd/bridge ./internal/testing/protocol ./envelope ./source/ocf
 RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
-# Shortened, they run with the race detector; at full length without.
+# The race detector multiplies a test's time by four. So "make test" runs it where goroutines share something: in packages
+# of the engine and the plumbing that start goroutines or lock. "make thorough" runs it on all but UNRACED.
+SHARING     = $$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]+go |(sync|atomic|errgroup)[.]' \
+	bridge internal offsets source | xargs -n1 dirname | sort -u | sed 's,^,./,')
+QUICK       = ./bridge ./offsets $$($(GO) list $(SHARING) | grep -vxF "$$($(GO) list $(UNRACED))")
+REST        = ./deploy ./integration/simulation ./cmd/bridge ./verify/judge $$($(GO) list ./... | grep -vxF "$$($(GO) list $(QUICK))")
+# At full length, they run without the race detector.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
-	@$(MAKE) --no-print-directory -j 2 raced unraced
+	@$(MAKE) --no-print-directory -j 2 raced rest
 
 raced:
-	@$(TEST) -race -short $(RACED)
+	@$(WITH_RACE) $(QUICK)
 
-unraced:
-	@$(TEST) -short $(UNRACED)
+rest:
+	@$(NO_RACE) -short $(REST)
 
 thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
-	@$(MAKE) --no-print-directory raced
-	$(TEST) $(UNRACED) $(SHORTENED)
+	@$(WITH_RACE) $(RACED)
+	$(NO_RACE) $(UNRACED) $(SHORTENED)
 	$(MAKE) fuzz
 
 # A count, not a time: at the end of a time the Go tool may take a busy worker for a failure.
