@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// limit is when a walk is cut.
-const limit = 3_000_000
+// limit is when a walk is cut. A short run walks only the first states of a situation that should be clean, which are the
+// nearest ones, and leaves out the dead ends of those that are larger.
+const limit, shortLimit = 3_000_000, 100_000
 
 func TestExactClean(t *testing.T) {
 	for _, sit := range exactSituations() {
@@ -125,6 +126,10 @@ func check[S comparable](t *testing.T, m model[S], want string) {
 	if os.Getenv("PROTOCOL_FULL") != "" {
 		most *= 5
 	}
+	short := testing.Short() && want == ""
+	if short {
+		most = shortLimit
+	}
 	r := explore(m, most, want)
 	verdict := "clean"
 	if want != "" {
@@ -135,7 +140,7 @@ func check[S comparable](t *testing.T, m model[S], want string) {
 		for name := range r.first {
 			t.Errorf("broken: %s\n%s", name, r.trace(name))
 		}
-		if r.cut {
+		if r.cut && !short {
 			t.Errorf("more than %d states", most)
 		}
 		return
