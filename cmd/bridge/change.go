@@ -12,6 +12,7 @@ import (
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 )
@@ -159,6 +160,10 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return typed(err)
 	}
 	p, err := work(ctx, c, false, keys, stderr)
+	if errors.As(err, new(*plain.SettingsError)) { // its remedies are those of run
+		return &settingsError{fmt.Errorf("%w. This is about the replay's own state: leave the bridge %s as it is. To "+
+			"replay other times, use another --topic, and for this one bridge replay --cleanup", err, r.Live.Name)}
+	}
 	if err != nil {
 		return err
 	}
