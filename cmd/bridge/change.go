@@ -49,7 +49,7 @@ func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		if err != nil {
 			return change.Kind{}, &settingsError{err}
 		}
-		return change.Seek(target, from.Feed), nil
+		return change.Seek(target, from), nil
 	})
 }
 

@@ -143,3 +143,17 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 		t.Errorf("%+v", s.Position)
 	}
 }
+
+// Another feed's segments say nothing of where this bridge continues.
+func TestSeekOfAnotherFeed(t *testing.T) {
+	clusterFor(t)
+	runToEnd(t)
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+t.TempDir())
+	code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes")
+	if code != exitSettings || !strings.Contains(stderr, "BRIDGE_SOURCE_URL names feed") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if s := statusOf(t); s.Position.Seek != nil {
+		t.Errorf("%+v", s.Position)
+	}
+}

@@ -53,8 +53,11 @@ func TestVerifyAfterSeek(t *testing.T) {
 // What was delivered before a seek back is still required: a seek repeats, and takes nothing away.
 func TestVerifyRequiresWhatWasBeforeASeek(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020")
-	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes"); code != exitOK {
-		t.Fatal(stderr)
+	for range 2 { // the second one changes nothing: a seek behind a seek has no marker of its own
+		if code, stdout, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes"); code != exitOK ||
+			!strings.HasSuffix(stdout, "done\n") {
+			t.Fatal(stdout, stderr)
+		}
 	}
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Fatal(stderr)

@@ -8,15 +8,21 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
 // Seek moves the place at which the bridge continues. The feed is nil if the settings name none.
-func Seek(to history.Target, feed *source.Feed) Kind {
+func Seek(to history.Target, feed *setup.Source) Kind {
 	return Kind{
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
+			if f := s.Frontier; f != nil && feed != nil && f.Feed != "" && f.Feed != feed.ID {
+				return plain.WithRemedy(plain.SettingsErrorf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s",
+					feed.ID, p.Name, f.Feed), "set it back, or set another BRIDGE_NAME")
+			}
 			if s.Frontier == nil || !s.Frontier.Scan.Active() {
 				at = p.place(ctx, to, feed)
 			}
@@ -33,7 +39,7 @@ var errScanning = errors.New("the initial scan is not complete, and the feed con
 
 // place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a
 // typing error in the year would stop delivery for years.
-func (p *Plan) place(ctx context.Context, to history.Target, feed *source.Feed) string {
+func (p *Plan) place(ctx context.Context, to history.Target, feed *setup.Source) string {
 	at := when(to.String())
 	if to.Time().After(time.Now()) {
 		p.refused = at + " is in the future: until then, nothing would be delivered"
@@ -44,7 +50,7 @@ func (p *Plan) place(ctx context.Context, to history.Target, feed *source.Feed) 
 		return at
 	}
 	after, from := to.Begin()
-	for first, err := range feed.Segments(ctx, after) {
+	for first, err := range feed.Feed.Segments(ctx, after) {
 		switch {
 		case err != nil:
 			p.note("Reading the feed failed, so whether it has %s is not checked: %v", at, err)
@@ -79,6 +85,15 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 	p.add("events left out before", when(before.Start), when(after.Start))
 	p.add("complete up to", before.Completed.String(), after.Completed.String())
 	p.add("resolved", when(before.Resolved), when(before.Resolved))
+	if last := before.Seek; last != nil && !last.Told {
+		if p.settled = *last == *after.Seek && !before.Ended && !before.Scan.Active() && before.Start == after.Start &&
+			before.Current == after.Current && before.Completed == after.Completed; p.settled {
+			p.note("The last seek went there, and the bridge has not continued since: nothing is to be done.")
+			return nil
+		}
+		p.note("The bridge has not continued since the last seek, to %s. That one gets no marker, so bridge verify no "+
+			"longer requires the events before %s.", when(last.To), when(to.String()))
+	}
 	if before.Ended {
 		p.add("ended at BRIDGE_END_TIME", "true", "false")
 	}
