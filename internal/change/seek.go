@@ -20,8 +20,9 @@ func Seek(to history.Target, feed *setup.Source) Kind {
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
 			if f := s.Frontier; f != nil && feed != nil && f.Feed != "" && f.Feed != feed.ID {
-				return plain.WithRemedy(plain.SettingsErrorf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s",
-					feed.ID, p.Name, f.Feed), "set it back, or set another BRIDGE_NAME")
+				return plain.WithRemedy(plain.SettingsErrorf(
+					"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s", feed.ID, p.Name, f.Feed),
+					"set it back, or set another BRIDGE_NAME")
 			}
 			if s.Frontier == nil || !s.Frontier.Scan.Active() {
 				at = p.place(ctx, to, feed)
