@@ -15,23 +15,23 @@ build: ## the program, static, in bin/
 demo: build ## the main job on an embedded broker and a sample feed that grows; Ctrl-C stops it
 	bin/bridge demo
 
-# Most packages wait for a broker more than they work, so twice as many run at a time than there are cores: two of each
-# half. Those that take longest begin first. "make lint" vets the tests, too.
-TEST       := $(GO) test -vet=off -shuffle=on -p 2 -parallel 4
+# Most packages and tests wait for a broker more than they work, so more of them run at a time than there are cores. Those
+# that take longest begin first. "make lint" vets the tests, too.
+TEST       := $(GO) test -vet=off -shuffle=on
 # The race detector would wait for a second at the end of each package. Most of what a test allocates is soon garbage.
 export GORACE ?= atexit_sleep_ms=10
-WITH_RACE  := GOGC=400 $(TEST) -race -short
+WITH_RACE  := GOGC=400 $(TEST) -p 2 -parallel 8 -race -short
 # Compiled as "make build" and the tests of the built program do, so that each package is compiled once.
-NO_RACE    := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(TEST)
+NO_RACE    := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(TEST) -p 3 -parallel 4
 # Slow with the race detector, which would find little: models, built programs, codecs, verbs over what other packages test.
-UNRACED    := ./deploy ./integration/simulation ./cmd/bridge ./internal/testing/protocol ./envelope ./source/ocf
+UNRACED    := ./cmd/bridge ./deploy ./integration/simulation ./internal/testing/protocol ./envelope ./source/ocf
 RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
 # The race detector multiplies a test's time by four. So "make test" runs it where goroutines share something: in packages
 # of the engine and the plumbing that start goroutines or lock. "make thorough" runs it on all but UNRACED.
 SHARING     = $$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]+go |(sync|atomic|errgroup)[.]' \
 	bridge internal offsets source | xargs -n1 dirname | sort -u | sed 's,^,./,')
 QUICK       = ./bridge ./offsets $$($(GO) list $(SHARING) | grep -vxF "$$($(GO) list $(UNRACED))")
-REST        = ./deploy ./integration/simulation ./cmd/bridge ./verify/judge $$($(GO) list ./... | grep -vxF "$$($(GO) list $(QUICK))")
+REST        = $(UNRACED) ./verify/judge $$($(GO) list ./... | grep -vxF "$$($(GO) list $(QUICK))")
 # At full length, they run without the race detector.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
