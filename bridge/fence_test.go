@@ -57,6 +57,7 @@ func TestGiveWay(t *testing.T) {
 	for until := time.Now().Add(o.Kafka.Session / 2); time.Now().Before(until); {
 		cursor := other.Cursor()
 		must(t, other.Commit(t.Context(), cursor, nil))
+		time.Sleep(20 * time.Millisecond) // between two commits
 	}
 	await(40)
 	if data, _ := consume(t, c, promises()...); data != 40 {
