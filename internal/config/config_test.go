@@ -226,9 +226,39 @@ func TestFilterProblems(t *testing.T) {
 	}
 }
 
+// Quotation marks are those of a shell that never saw them.
+func TestQuotedValues(t *testing.T) {
+	for _, value := range []string{`"x"`, `'x'`, `"x", "y"`, `"x,y"`} {
+		for _, name := range []string{"BRIDGE_TOPIC", "BRIDGE_CONTAINERS", "BRIDGE_SOURCE_URL"} {
+			set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092", name: value})
+			if _, err := Load(true); err == nil || !strings.Contains(err.Error(), name+": remove the quotation marks") {
+				t.Errorf("%s=%s: %v", name, value, err)
+			}
+		}
+	}
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092",
+		"BRIDGE_CONTAINERS": `x,y`, "BRIDGE_PREFIXES": `x/"y",z/'a'`})
+	if _, err := Load(true); err != nil {
+		t.Error(err)
+	}
+}
+
+// A port that no machine has is no reason to go on without a status page.
+func TestPortOfTheServer(t *testing.T) {
+	for addr, valid := range map[string]bool{
+		":8080": true, "[::1]:0": true, ":http": true, "off": true, "localhost:99999": false, ":80x": false, "8080": false,
+	} {
+		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092",
+			"BRIDGE_HTTP_ADDR": addr})
+		if _, err := Load(true); (err == nil) != valid {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
 func TestPortsOfBrokers(t *testing.T) {
 	for brokers, valid := range map[string]bool{
-		"a:9092,b": true, "[::1]:9092": true, "a:9O92": false, "a:65536": false, "a:": false,
+		"a:9092,b": true, "[::1]:9092": true, "a:9092 b:9092": false, "a:9O92": false, "a:65536": false, "a:": false,
 	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": brokers})
 		_, err := Load(true)

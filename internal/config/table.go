@@ -159,13 +159,18 @@ func (s setting) checkBounds(settings any, failed func(problem string)) {
 	v := s.of(settings)
 	switch have := v.Interface().(type) {
 	case List:
+		if len(have) > 0 && quoted(have[0]+have[len(have)-1]) {
+			failed(marks)
+		}
 		for _, item := range have {
 			if !s.takes(item) {
 				failed(s.invalid(item, "want one or more of "+strings.Join(s.oneOf, ", ")))
 			}
 		}
 	case string:
-		if !s.takes(have) && (have != "" || s.def != "") {
+		if quoted(have) {
+			failed(marks)
+		} else if !s.takes(have) && (have != "" || s.def != "") {
 			failed(s.invalid(have, "want one of "+strings.Join(s.oneOf, ", ")))
 		}
 	}
@@ -190,6 +195,13 @@ func (s setting) invalid(value, want string) string {
 // longestWord is the length from which a value is none of the words that a setting takes, with some letters wrong, but
 // something else that was pasted there.
 const longestWord = 40
+
+// marks is what to do about quotation marks. A topic would have them, escaped, and a filter would select nothing.
+const marks = "remove the quotation marks: docker --env-file and others take them for a part of the value"
+
+func quoted(value string) bool {
+	return len(value) > 1 && strings.ContainsAny(value[:1], "\"'") && value[0] == value[len(value)-1]
+}
 
 func (s setting) takes(value string) bool {
 	return len(s.oneOf) == 0 || slices.Contains(s.oneOf, value)

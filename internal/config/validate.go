@@ -30,7 +30,7 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 	if kafka && len(c.KafkaBrokers) == 0 {
 		p.add("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
 	}
-	if slices.ContainsFunc(c.KafkaBrokers, func(s string) bool { return strings.ContainsAny(s, "/@=;") }) {
+	if slices.ContainsFunc(c.KafkaBrokers, func(s string) bool { return strings.ContainsAny(s, "/@=; \t\"'") }) {
 		p.add("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
 	} else if slices.ContainsFunc(c.KafkaBrokers, wrongPort) {
 		p.add("KAFKA_BROKERS", "want host:port, comma separated: a port is a number up to 65535")
@@ -154,8 +154,14 @@ func (c *Config) validateRegistry(p *problems, required bool) {
 	}
 }
 
+// known reports whether a port of this machine can be that.
+func known(port string) bool {
+	_, err := net.LookupPort("tcp", port)
+	return err == nil
+}
+
 func (c *Config) validateHTTP(p *problems) {
-	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
+	if _, port, err := net.SplitHostPort(c.HTTPAddr); c.HTTPAddr != "off" && (err != nil || !known(port)) {
 		p.invalid("HTTP_ADDR", c.HTTPAddr, "want [host]:port, or off")
 	}
 	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
