@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	// The image holds nothing but this program, so the program brings the public certificate authorities (Mozilla's).
 	// Where the system has its own, or SSL_CERT_FILE names some, those count and these do not.
@@ -72,9 +73,11 @@ func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.S
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out, errs := plain.NewWriter(stdout), plain.NewWriter(stderr)
 	code := dispatch(ctx, args, out, stderr, errs)
-	if err := errors.Join(out.Flush(), errs.Flush()); err != nil && code == exitOK {
-		return exitFailed
+	if err := out.Flush(); err != nil && code == exitOK && !errors.Is(err, syscall.EPIPE) { // head has read enough
+		fmt.Fprintln(errs, "bridge:", err)
+		code = exitFailed
 	}
+	_ = errs.Flush() // there is nowhere left to say it
 	return code
 }
 

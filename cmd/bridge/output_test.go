@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,6 +39,23 @@ func TestDemoAvro(t *testing.T) {
 	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage ||
 		!strings.Contains(stderr, "envelope=row is not supported with format=avro") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// full is a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Output that did not arrive is a failure, also of the verbs that print line by line.
+func TestFullDisk(t *testing.T) {
+	clusterFor(t)
+	for _, args := range [][]string{{"help"}, {"find", "container0/blob0"}, {"config"}} {
+		var stderr strings.Builder
+		code := execute(t.Context(), args, full{}, &stderr)
+		if code != exitFailed || strings.Count(stderr.String(), "no space left") != 1 {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr.String())
+		}
 	}
 }
 

@@ -59,12 +59,14 @@ func appendRune(b *strings.Builder, r rune, lines bool) {
 	fmt.Fprintf(b, `\u%04x`, r)
 }
 
-// Writer escapes control characters, but for line breaks and tabs. Flush it at the end.
+// Writer escapes control characters, but for line breaks and tabs. Flush it at the end: that returns the first error of
+// a Write, too, for those who print line by line.
 type Writer struct {
 	w io.Writer
 
 	mu   sync.Mutex
 	torn []byte // the begin of a character whose rest is in the next Write
+	err  error  // the first of a Write
 }
 
 // NewWriter returns a Writer in front of w.
@@ -77,6 +79,14 @@ func (w *Writer) Unwrap() io.Writer { return w.w }
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	n, err := w.write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+func (w *Writer) write(p []byte) (int, error) {
 	if len(w.torn) == 0 && printable(p) {
 		return w.w.Write(p)
 	}
@@ -113,7 +123,7 @@ func (w *Writer) Flush() error {
 			return err
 		}
 	}
-	return nil
+	return w.err
 }
 
 // printable reports whether p is ASCII that needs no escape, as nearly everything is.
