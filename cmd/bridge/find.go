@@ -20,6 +20,7 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/offsets"
 )
 
 const findHelp = `
@@ -63,6 +64,9 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		if q.To, err = history.ParseEnd(*to); err != nil {
 			return &usageError{fmt.Errorf("--to: %w", err)}
 		}
+		if q.From.Time().UnixNano() > q.To.Wall && !q.From.Time().IsZero() {
+			return &usageError{fmt.Errorf("--from %s is later than --to %s", *from, *to)}
+		}
 	}
 	c, err := load(config.Load(true))
 	if err != nil {
@@ -83,10 +87,18 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil && !errors.As(err, new(*status.NeverRanError)) {
 		return err
 	}
+	if state != nil && state.Frontier != nil {
+		if err := own(state.Frontier, o.Feed.ID, c); err != nil {
+			return err
+		}
+	}
+	never := err // there is no state: each event waits for the first start
 	finder := find.Finder{Bridge: &o, State: state, Bare: c.Headers == "none"}
 	n := 0
 	err = finder.Find(ctx, q, func(f *find.Found) error {
-		n++
+		if n++; never != nil && f.Fate == find.Waiting {
+			f.Why = never.Error()
+		}
 		return showFound(stdout, f, asJSON, *value)
 	})
 	if err == nil && n == 0 {
@@ -94,6 +106,18 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			"deleted it, or the name differs in upper and lower case", cmp.Or(q.Path, q.ID))
 	}
 	return err
+}
+
+// own rejects settings with which the bridge has written nothing: records would look as if they were missing.
+func own(f *offsets.Frontier, feed string, c *config.Config) error {
+	if f.Feed != feed {
+		return plain.SettingsErrorf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s", feed, c.Name,
+			f.Feed)
+	}
+	if have := f.Settings[offsets.FrozenTopic]; have != "" && have != c.Topic {
+		return plain.SettingsErrorf("BRIDGE_TOPIC=%s, but records of %s were written with %s", c.Topic, c.Name, have)
+	}
+	return nil
 }
 
 func showFound(out io.Writer, f *find.Found, asJSON, value bool) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/find"
@@ -41,7 +42,7 @@ func TestFind(t *testing.T) {
 	}
 	const path = "container0/blob0"
 	for _, f := range found(t, path) {
-		if f.Fate != find.Waiting {
+		if f.Fate != find.Waiting || !strings.Contains(f.Why, "no bridge of this name has run") {
 			t.Errorf("before the first start: %+v", f)
 		}
 	}
@@ -85,7 +86,28 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("BRIDGE_CONTAINERS", "")
-	t.Setenv("BRIDGE_TOPIC", "empty")
+	// With what is not the bridge's, each record would be missing.
+	for name, value := range map[string]string{"TOPIC": "other", "SOURCE_URL": "file://" + t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("BRIDGE_"+name, value)
+			if code, _, stderr := call(t, "find", path); code != exitSettings || !strings.Contains(stderr, "BRIDGE_"+name) {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
+	}
+	if code, _, stderr := call(t, "find", path, "--from", "2020-05-01", "--to", "2020-01-01"); code != exitUsage ||
+		!strings.Contains(stderr, "is later than --to") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	adm, err := kadm.NewOptClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adm.Close()
+	_, err = adm.DeleteTopics(t.Context(), changes)
+	if _, again := adm.CreateTopic(t.Context(), 4, 1, nil, changes); err != nil || again != nil {
+		t.Fatal(err, again)
+	}
 	if f := found(t, path)[0]; f.Fate != find.Missing {
 		t.Errorf("%+v", f)
 	}
