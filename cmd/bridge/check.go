@@ -162,9 +162,10 @@ func surroundings(c *config.Config) (*check.Bridge, error) {
 	b := &check.Bridge{
 		Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: setup.LongestTopic(c),
 	}
-	if !strings.HasPrefix(c.SourceURL, "file://") {
+	var copied bool
+	if b.Dir, copied = strings.CutPrefix(c.SourceURL, "file://"); !copied {
 		azure := setup.Azure(c)
-		b.Azure = &azure
+		b.Azure, b.Dir = &azure, ""
 	}
 	b.Registry, err = setup.Registry(c, setup.Observe{})
 	return b, err

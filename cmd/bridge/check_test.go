@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != exitFailed || len(statuses) != 6 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
+	if code != exitFailed || len(statuses) != 7 || statuses["copy"] != "ok" || statuses["read"] != "ok" ||
 		statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}

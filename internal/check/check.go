@@ -22,6 +22,7 @@ type Bridge struct {
 	Options      *bridge.Options
 	Record       envelope.Options
 	Azure        *azure.Config // nil: the feed is elsewhere
+	Dir          string        // with a copy of the feed; "": the feed is elsewhere
 	Kafka        *kafka.Client
 	Registry     *kafka.Registry // nil: none is needed
 	Insecure     []string        // settings that leave something unencrypted or unchecked

@@ -1,12 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -59,6 +61,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	}
 	var oldest, newest source.Segment
 	segments := 0
+	indexed := map[source.Segment]bool{}
 	for seg, err := range feed.Segments(ctx, source.Segment{}) {
 		if fs.unreadable("list", err) {
 			return
@@ -68,6 +71,9 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		}
 		newest = seg
 		segments++
+		if b.Dir != "" {
+			indexed[seg] = true
+		}
 	}
 	if segments == 0 {
 		fs.Add("feed", Warning, "there is no segment yet", wait)
@@ -78,6 +84,9 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	if !fs.segment(ctx, b, oldest) {
 		return
 	}
+	if b.Dir != "" {
+		fs.copied(ctx, b.Dir, indexed, oldest, newest)
+	}
 	m, err := feed.Manifest(ctx, newest)
 	if fs.unreadable("newest", err) {
 		return
@@ -87,6 +96,47 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		status = "finalized"
 	}
 	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
+}
+
+// copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks: run
+// does not notice. The service deletes manifests before chunks, and writes those of the newest segment last.
+func (fs *Findings) copied(
+	ctx context.Context, dir string, indexed map[source.Segment]bool, oldest, newest source.Segment,
+) {
+	var lost, empty []string
+	err := filepath.WalkDir(filepath.Join(dir, "log"), func(path string, e os.DirEntry, err error) error {
+		if err = cmp.Or(err, ctx.Err()); err != nil || e.IsDir() {
+			return err
+		}
+		chunk, _ := filepath.Rel(dir, path)
+		parts := strings.Split(filepath.ToSlash(chunk), "/") // log/<shard>/yyyy/mm/dd/hhmm/<chunk>
+		if len(parts) != 7 {
+			return nil
+		}
+		seg, err := source.ParseSegment(strings.Join(parts[2:6], "/"))
+		if err != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) >= 0 {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.Size() == 0 {
+			empty = append(empty, chunk)
+		} else if !indexed[seg] {
+			lost = append(lost, chunk)
+		}
+		return nil
+	})
+	const do = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
+	switch {
+	case err != nil:
+		fs.unreadable("copy", err)
+	case len(lost) > 0:
+		fs.Add("copy", Warning, fmt.Sprintf("%s in segments without a manifest in idx/, such as %s: run leaves "+
+			"them out", plain.Count(len(lost), "chunk"), lost[0]), do)
+	case len(empty) > 0:
+		fs.Add("copy", Warning, fmt.Sprintf("%s without a byte, such as %s: run takes that for its end",
+			plain.Count(len(empty), "chunk"), empty[0]), do)
+	default:
+		fs.Add("copy", OK, "log/ and idx/ agree before the newest segment", "")
+	}
 }
 
 const wait = "wait: the first segment comes some minutes after the first change"

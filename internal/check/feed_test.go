@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,40 @@ func TestStatesOfAFeed(t *testing.T) {
 		if last.Check != tc.check || last.Status != tc.status || !strings.Contains(last.Detail, tc.detail) ||
 			(last.Do == "") != (last.Status == OK) {
 			t.Errorf("%s: %+v", tc.name, found)
+		}
+	}
+}
+
+// A copy that was interrupted lacks manifests or has empty chunks, and run would leave out their events unseen.
+func TestInterruptedCopy(t *testing.T) {
+	const seg = "2020/05/29/1600"
+	for name, tc := range map[string]struct {
+		spoil  func(dir string) error
+		status Status
+		detail string
+	}{
+		"whole":    {func(string) error { return nil }, OK, "agree"},
+		"manifest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments", seg)) }, Warning, seg},
+		"chunk": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log/00", seg, "00000.avro"), 0) },
+			Warning, seg},
+		"oldest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments/2020/01/16")) }, OK,
+			"agree"}, // retention
+	} {
+		path := copied(t, "meta", "idx", "log")
+		if err := tc.spoil(path); err != nil {
+			t.Fatal(err)
+		}
+		files, err := dir.New(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &Bridge{Dir: path, Options: &bridge.Options{Feed: bridge.Feed{
+			Source: source.New(files, source.Options{Copy: true}), ID: "feed"}}}
+		var found Findings
+		found.feed(t.Context(), b, time.Now())
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "copy" })
+		if i < 0 || found[i].Status != tc.status || !strings.Contains(found[i].Detail, tc.detail) {
+			t.Errorf("%s: %+v", name, found)
 		}
 	}
 }
