@@ -83,6 +83,10 @@ func TestReplay(t *testing.T) {
 		now.Leases[0].Owner != live.Leases[0].Owner {
 		t.Errorf("the live bridge has changed: %+v", now)
 	}
+	if code, stdout, stderr := call(t, "replay", "--from", "2019-01-01", "--to", "2019-02-01", "--topic", "gone"); code !=
+		exitOK || !strings.Contains(stdout, "the feed begins with segment 2020/01/16/2100") {
+		t.Errorf("of what the feed has not: exit code %d: %s%s", code, stdout, stderr)
+	}
 	for range 2 {
 		code, stdout, stderr = call(t, "replay", "--cleanup", "--topic", "again")
 		if code == exitOK != strings.Contains(stdout, "b.replay.again.offsets is deleted") {

@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Replay delivers the events between two times a second time, into a topic of their own: a bridge with a name, and so a
@@ -47,7 +48,29 @@ func (r *Replay) Check() error {
 	if first.Compare(last) > 0 {
 		return fmt.Errorf("--from %s is later than --to %s", r.From, r.To)
 	}
+	if time.Unix(0, first.Wall).After(time.Now()) {
+		return fmt.Errorf("--from %s is in the future: until then, nothing would be delivered", r.From)
+	}
 	return nil
+}
+
+// beginning says where the feed begins if that is after --from: it has nothing to replay before.
+func (r *Replay) beginning(ctx context.Context, c *config.Config) (text string, err error) {
+	from, err := history.ParseTime(r.From)
+	if err != nil { // earliest
+		return "", nil
+	}
+	feed, err := setup.OpenSource(c, setup.Observe{})
+	if err != nil {
+		return "", err
+	}
+	for first, err := range feed.Feed.Segments(ctx, source.Segment{}) {
+		if err == nil && first.Time().After(time.Unix(0, from.Wall)) {
+			text = fmt.Sprintf("the feed begins with segment %s: it has no earlier event\n", first)
+		}
+		return text, err
+	}
+	return "", nil
 }
 
 // Prepare returns the settings of the replay, and the id of the schema that it has to write keys with, or 0.
@@ -121,7 +144,11 @@ func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (t
 			r.Topic, r.From, r.To, plain.Count(records, "record"), plain.Number(all), in.Topic, r.Topic, flag)
 		return nil
 	})
-	return text, err
+	if err != nil {
+		return "", err
+	}
+	begins, err := r.beginning(ctx, c)
+	return text + begins, err
 }
 
 // CleanUp deletes the state of a replay, and returns the name of the topic that had it.
