@@ -31,7 +31,8 @@ RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF 
 SHARING     = $$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]+go |(sync|atomic|errgroup)[.]' \
 	bridge internal offsets source | xargs -n1 dirname | sort -u | sed 's,^,./,')
 QUICK       = ./bridge ./offsets $$($(GO) list $(SHARING) | grep -vxF "$$($(GO) list $(UNRACED))")
-REST        = $(UNRACED) ./verify/judge $$($(GO) list ./... | grep -vxF "$$($(GO) list $(QUICK))")
+# Tools of the other checks, and what "make fresh" looks at, have their tests in "make thorough".
+REST        = $(UNRACED) ./verify/judge $$($(GO) list ./... | grep -vE '/integration|/notices' | grep -vxF "$$($(GO) list $(QUICK))")
 # At full length, they run without the race detector.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
