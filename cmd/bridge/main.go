@@ -151,6 +151,10 @@ func unknown(errs, stderr io.Writer, name string) {
 		fmt.Fprintln(errs, "bridge: unknown verb \"stop\"; press Ctrl-C where run runs, or send its process SIGTERM")
 		return
 	}
+	if strings.HasPrefix(name, "-") {
+		fmt.Fprintf(errs, "bridge: the verb comes first, then its flags: bridge run %s …\n", name)
+		return
+	}
 	var names []string
 	for _, v := range verbs() {
 		names = append(names, v.name)

@@ -31,6 +31,7 @@ func TestExitCodes(t *testing.T) {
 		"start":                       {exitUsage, "did you mean run?"},
 		"serve":                       {exitUsage, "did you mean run?"},
 		"stop":                        {exitUsage, "press Ctrl-C where run runs, or send its process SIGTERM"},
+		"--config x status":           {exitUsage, "the verb comes first"},
 		"fly":                         {exitUsage, `unknown verb "fly"`},
 		"run --fast":                  {exitUsage, "-fast"},
 		"run --help":                  {exitOK, "BRIDGE_SOURCE_URL"},

@@ -116,3 +116,22 @@ func TestInterruptedCopy(t *testing.T) {
 		}
 	}
 }
+
+// A document that was copied in part has to do with neither network nor credentials.
+func TestHalfADocument(t *testing.T) {
+	path := copied(t, "meta", "idx", "log")
+	if err := os.WriteFile(filepath.Join(path, "meta/segments.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := dir.New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Bridge{Dir: path, Options: &bridge.Options{Feed: bridge.Feed{
+		Source: source.New(files, source.Options{Copy: true})}}}
+	var found Findings
+	found.feed(t.Context(), b, time.Now())
+	if len(found) != 1 || !strings.Contains(found[0].Do, "copy it again") {
+		t.Errorf("%+v", found)
+	}
+}
