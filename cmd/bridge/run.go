@@ -6,8 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
@@ -54,7 +56,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	defer stopSampling()
 	go i.monitor.Keep(sampling)
 	go i.look(sampling)
-	err = supervise(ctx, i.Run, shown, i.monitor.Drain)
+	var more []os.Signal
+	if !signal.Ignored(syscall.SIGHUP) { // else the bridge runs behind nohup
+		more = append(more, syscall.SIGHUP)
+	}
+	err = supervise(ctx, i.Run, shown, i.monitor.Drain, more...)
 	if err == nil {
 		shown.Stopped(once)
 	}

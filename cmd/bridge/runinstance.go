@@ -219,17 +219,18 @@ func (i *instance) announce() {
 	}
 }
 
-// supervise calls run until it returns or a signal comes. The first signal lets it commit and hand over, the second
-// stops it at once. Drain is called first, so that probes see that the instance stops.
+// supervise calls run until it returns or a signal comes: SIGINT, SIGTERM, or one of more. The first one lets it commit
+// and hand over, the second stops it at once. Drain is called first, so that probes see that the instance stops.
 func supervise(
 	ctx context.Context, run func(stop, hard context.Context) error, p *progress.Display, drain func(),
+	more ...os.Signal,
 ) error {
 	hard, abort := context.WithCancel(ctx)
 	defer abort()
 	stop, cancel := context.WithCancel(hard)
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, append(more, os.Interrupt, syscall.SIGTERM)...)
 	defer signal.Stop(signals)
 	go obey(hard, signals, func() { p.Interrupted(); drain(); cancel() }, abort)
 	go p.Show(hard)

@@ -2,8 +2,10 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"blobfeed/envelope"
@@ -33,24 +35,24 @@ func ParseStart(s string) (Start, error) {
 	return Start{at: at}, err
 }
 
-// rangeError is a time that an "updated" cannot express.
-type rangeError struct{ text string }
+// rangeError is a time that does not exist, or that an "updated" cannot express.
+type rangeError struct{ text, reason string }
 
-func (e *rangeError) Error() string {
-	return fmt.Sprintf("%q is out of range: want a year from 1970 to 2261", e.text)
-}
+func (e *rangeError) Error() string { return fmt.Sprintf("%q is no time: %s", e.text, e.reason) }
 
 // ParseTime parses an RFC 3339 time, a date, which is its first moment in UTC, or the text of an "updated".
 func ParseTime(s string) (envelope.Timestamp, error) {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		t, err = time.Parse(time.DateOnly, s)
-	}
-	switch {
-	case err == nil && (t.Year() < 1970 || t.Year() > 2261):
-		return envelope.Timestamp{}, &rangeError{s}
-	case err == nil:
-		return envelope.Timestamp{Wall: t.UnixNano()}, nil
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		t, err := time.Parse(layout, s)
+		if err == nil && (t.Year() < 1970 || t.Year() > 2261) {
+			return envelope.Timestamp{}, &rangeError{s, "its year is out of range: want 1970 to 2261"}
+		}
+		if err == nil {
+			return envelope.Timestamp{Wall: t.UnixNano()}, nil
+		}
+		if e, is := errors.AsType[*time.ParseError](err); is && strings.HasSuffix(e.Message, "out of range") {
+			return envelope.Timestamp{}, &rangeError{s, strings.TrimPrefix(e.Message, ": ")}
+		}
 	}
 	if at, err := envelope.ParseTimestamp(s); err == nil {
 		return at, nil
