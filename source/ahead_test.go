@@ -43,15 +43,7 @@ func TestReadsAhead(t *testing.T) {
 	}
 	store := &turns{&memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}, make(chan int64),
 		make(chan error)}
-	r := source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
-	r.LimitWindow(4 * size)
-	if err := r.Poll(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	var b source.Batch
-	if err := r.Next(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
+	r, b := begun(t, store, size)
 	var asked []int64
 	for len(asked) < 3 {
 		select {
@@ -103,6 +95,20 @@ func TestReadsAhead(t *testing.T) {
 	close(store.asked)
 }
 
+// begun returns a reader with room for four windows that has read its first block.
+func begun(t *testing.T, store source.Store, size int64) (r *source.ShardReader, b source.Batch) {
+	t.Helper()
+	r = source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
+	r.LimitWindow(4 * size)
+	if err := r.Poll(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Next(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return r, b
+}
+
 // Parts that were read ahead are used up also where the room has become smaller than they are: no byte is read twice.
 func TestReadAheadIsUsedUp(t *testing.T) {
 	const size = 400
@@ -111,15 +117,7 @@ func TestReadAheadIsUsedUp(t *testing.T) {
 		chunk = append(chunk, block(part...)...)
 	}
 	store := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
-	r := source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
-	r.LimitWindow(4 * size)
-	if err := r.Poll(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	var b source.Batch
-	if err := r.Next(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
+	r, _ := begun(t, store, size)
 	r.LimitWindow(size / 2)
 	if _, err := drain(t, r); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stdout, nil)
-	port := fs.Int("port", 19092, "port of the embedded broker, 0 for any; the default gives way if it is taken")
+	port := fs.Int("port", 19092, "port of the embedded broker, 0 for any; if the default is taken, another one")
 	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format),
 		"json, or avro with an embedded schema registry")
 	envelope := fs.String("envelope", cmp.Or(os.Getenv(config.Prefix+"_ENVELOPE"), config.Defaults().Envelope),

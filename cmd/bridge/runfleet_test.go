@@ -123,15 +123,22 @@ func listed(t *testing.T, base, name string) (b ops.BridgeStatus) {
 // background runs the bridges of a file until stop, and returns the address of the process.
 func background(t *testing.T, file string) (base string, log *safeBuffer, stop func()) {
 	t.Helper()
+	base, log, signal := running(t, "--config", file)
+	return base, log, func() { t.Helper(); signal(syscall.SIGTERM) }
+}
+
+// running runs until it gets a signal from stop, which waits for its end, and returns the address of the process.
+func running(t *testing.T, args ...string) (base string, log *safeBuffer, stop func(syscall.Signal)) {
+	t.Helper()
 	log = new(safeBuffer)
 	ended := make(chan int, 1)
-	go func() { ended <- execute(context.Background(), []string{"run", "--config", file}, io.Discard, log) }()
+	go func() { ended <- execute(context.Background(), append([]string{"run"}, args...), io.Discard, log) }()
 	await(t, "the HTTP server", func() bool { return strings.Contains(log.String(), `"msg":"serving HTTP"`) })
 	_, address, _ := strings.Cut(log.String(), `"msg":"serving HTTP","address":"`)
 	address, _, _ = strings.Cut(address, `"`)
-	return "http://" + address, log, func() {
+	return "http://" + address, log, func(sig syscall.Signal) {
 		t.Helper()
-		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		if err := syscall.Kill(os.Getpid(), sig); err != nil {
 			t.Fatal(err)
 		}
 		select {

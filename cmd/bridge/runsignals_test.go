@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -50,26 +47,10 @@ func TestHangup(t *testing.T) {
 	}
 	clusterFor(t)
 	setAll(t, map[string]string{"HTTP_ADDR": "127.0.0.1:0", "LOG_FORMAT": "json"})
-	log, ended := new(safeBuffer), make(chan int, 1)
-	go func() { ended <- execute(context.Background(), []string{"run"}, io.Discard, log) }()
+	base, _, stop := running(t)
 	await(t, "readiness", func() bool {
-		_, address, _ := strings.Cut(log.String(), `"msg":"serving HTTP","address":"`)
-		address, _, served := strings.Cut(address, `"`)
-		if !served {
-			return false
-		}
-		code, _ := get(t, "http://"+address+"/readyz")
+		code, _ := get(t, base+"/readyz")
 		return code == http.StatusOK
 	})
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case code := <-ended:
-		if code != exitOK {
-			t.Errorf("exit code %d: %s", code, log)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatalf("the process does not stop: %s", log)
-	}
+	stop(syscall.SIGHUP)
 }

@@ -56,7 +56,7 @@ func TestClaimsAreShared(t *testing.T) {
 		if all.Wait(); reads != 5 {
 			t.Errorf("%d reads", reads)
 		}
-		// A read that has worked serves those who take an older one. What it could not read is told once.
+		// A caller may get what an earlier read found. The states that could not be read are reported once.
 		works := func(context.Context) ([]offsets.Claim, []error, error) {
 			reads++
 			return nil, []error{failing}, nil

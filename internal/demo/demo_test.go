@@ -9,7 +9,7 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// A port that somebody names is used, or is an error. The usual one gives way, and the output says so.
+// A port that somebody names is used, or is an error. If the usual one is taken, another is, and the output says so.
 func TestTakenPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

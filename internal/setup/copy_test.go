@@ -66,7 +66,7 @@ func TestConnectionStringOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// Who waits for a check does not wait three times as long for a request as for a connection.
+// A request of a check may take as long as a connection, and not three times that.
 func TestTimeoutOfAHurriedRequest(t *testing.T) {
 	c := &config.Config{NetworkTimeout: time.Second}
 	patient := Azure(c)

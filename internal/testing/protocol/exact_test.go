@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// limit is when a walk is cut. A short run walks only the first states of a situation that should be clean, which are the
-// nearest ones, and leaves out the dead ends of those that are larger.
+// limit is when a walk is cut. A short run walks only the first states of a situation that should be clean, which are
+// the nearest ones, and leaves out the dead ends of those that are larger.
 const limit, shortLimit = 3_000_000, 50_000
 
 func TestExactClean(t *testing.T) {
