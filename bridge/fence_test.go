@@ -90,7 +90,7 @@ func TestFencedByNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, live.Append(t.Context(), 20, nil))
-	r.awaitFailure(t, "no other instance holds the lease")
+	r.awaitFailure(t, "no instance of another name has taken the lease")
 	r.await(t, func(c Commit) bool { return c.Read == 40 })
 	if data, _ := consume(t, c, promises()...); data != 40 {
 		t.Errorf("%d records", data)

@@ -62,8 +62,8 @@ func (inst *instance) explain(p int32, err error) error {
 	if owner := s.Owners[p]; owner != inst.opts.Instance && owner != "" {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
-	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than %s, or the "+
-		"frontier moves", err, inst.opts.Kafka.TxnTimeout)
+	return fmt.Errorf("%w, but no instance of another name has taken the lease: its transaction was open for longer "+
+		"than %s, the frontier moves, or two instances have the same name", err, inst.opts.Kafka.TxnTimeout)
 }
 
 // patience is how long brokers may take to acknowledge records before they are asked why; tests have a shorter one.
