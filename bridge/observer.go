@@ -72,6 +72,7 @@ type Commit struct {
 	Took     time.Duration // from the first record to the commit's acknowledgement
 	// Published is, of a commit that drains an open segment, when the feed last grew; zero where that is not known.
 	Published time.Time
+	Recent    *pipeline.Recent // the last of its records
 }
 
 // History is how far the feed reaches.

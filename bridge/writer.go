@@ -60,7 +60,7 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 // begin begins a transaction. It fails if one is open: what the coordinator decides is never added to half a delivery.
 func (w *writer) begin() (tx *offsets.Tx, err error) {
 	if tx, err = w.t.lease.Begin(); err == nil {
-		w.tx, w.txn.began = tx, time.Now()
+		w.tx, w.txn.began, w.txn.recent = tx, time.Now(), new(pipeline.Recent)
 	}
 	return tx, err
 }
@@ -90,14 +90,17 @@ func (w *writer) end(c *offsets.Cursor, f *offsets.Frontier) error {
 
 // produce puts the records of a block into the open transaction. The caller calls Done when it has used the block.
 func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
-	sent := w.t.instance.pipe.Send(b)
 	tx, err := w.open()
+	sent := w.t.instance.pipe.Send(b, w.txn.recent)
 	if err == nil {
 		w.txn.include(b)
 		if len(b.Records) > 0 {
 			w.txn.sent = append(w.txn.sent, sent)
 		}
-		err = tx.Add(w.t.held, b.Records, sent.Done)
+		others, last := b.Split()
+		if err = tx.Add(w.t.held, others, sent.Acked); err == nil {
+			err = tx.Add(w.t.held, last, sent.Keep)
+		}
 	}
 	if err != nil {
 		sent.Abandon() // I9
@@ -201,7 +204,9 @@ func (w *writer) committed(work bool) {
 			"lease", t.p, "events", txn.counts.Late, "segment", txn.segment)
 	}
 	if work {
-		t.opts.Observer.Committed(txn.summary(t.p))
+		done := txn.summary(t.p)
+		done.Recent = txn.recent
+		t.opts.Observer.Committed(done)
 	}
 	w.trace(nil)
 	txn.reset(txn.segment)
@@ -245,6 +250,7 @@ type txn struct {
 	sent    []*pipeline.Sent // those with records
 	unsent  int64            // memory of the blocks since the last flush, without transactions
 	counts  pipeline.Counts
+	recent  *pipeline.Recent // only a commit makes it known
 
 	firstDead struct{ position, reason string }
 	drained   bool

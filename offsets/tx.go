@@ -55,13 +55,13 @@ func (l *Lease) Begin() (*Tx, error) {
 }
 
 // Add adds records. A record and what it points to belong to the client until acked is called for it, in another
-// goroutine: from then on nobody reads it. Other errors than the one that Add returns show in Commit, and in Err before
-// that.
-func (t *Tx) Add(ctx context.Context, records []kgo.Record, acked func()) error {
+// goroutine and with its offset: from then on nobody reads it. Other errors than the one that Add returns show in
+// Commit, and in Err before that.
+func (t *Tx) Add(ctx context.Context, records []kgo.Record, acked func(*kgo.Record)) error {
 	promise := func(r *kgo.Record, err error) {
 		t.l.produced(r, err)
 		if err == nil {
-			acked()
+			acked(r)
 		}
 	}
 	t.records += len(records)

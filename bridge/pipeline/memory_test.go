@@ -17,7 +17,7 @@ func TestShardsShareMemory(t *testing.T) {
 		t.Errorf("a block of %d records holds an array of %d events", len(b.Records), n)
 	}
 	run.Close()
-	p.Send(b).Abandon()
+	p.Send(b, nil).Abandon()
 	if got := p.memory.window(); alone != limit/2 || got != alone {
 		t.Errorf("a window of %d bytes before and %d after a run, want %d", alone, got, limit/2)
 	}
@@ -37,7 +37,7 @@ func TestRunCountsReaders(t *testing.T) {
 	if got := p.memory.readers.Load(); got != int64(len(d.Manifest.Shards)) {
 		t.Errorf("%d readers of %d shards", got, len(d.Manifest.Shards))
 	}
-	p.Send(b).Abandon()
+	p.Send(b, nil).Abandon()
 	run.Close()
 	if got := p.memory.readers.Load(); got != 0 {
 		t.Errorf("%d readers after the run", got)

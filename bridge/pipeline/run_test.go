@@ -168,7 +168,7 @@ func TestCloseGivesBack(t *testing.T) {
 		runtime.Gosched()
 	}
 	run.Close()
-	p.Send(b).Abandon()
+	p.Send(b, nil).Abandon()
 	if held, _, _ := p.Use(); held || run.Err() == nil {
 		t.Errorf("held %t, %v", held, run.Err())
 	}

@@ -11,7 +11,7 @@ import (
 func TestSent(t *testing.T) {
 	p := New(Settings{MemoryBytes: 1 << 20})
 	b := held(t, p, 2)
-	s := p.Send(b)
+	s := p.Send(b, nil)
 	for i := range 3 {
 		if got, _, free := p.Use(); !got || free != 0 {
 			t.Errorf("after %d of 3: held %t, %d free", i, got, free)
@@ -35,7 +35,7 @@ func TestSent(t *testing.T) {
 func TestSentAbandoned(t *testing.T) {
 	p := New(Settings{MemoryBytes: 1 << 20})
 	for range 100 {
-		s := p.Send(held(t, p, 1))
+		s := p.Send(held(t, p, 1), nil)
 		s.Done()
 		var both sync.WaitGroup
 		both.Go(s.Done)
@@ -46,7 +46,7 @@ func TestSentAbandoned(t *testing.T) {
 		}
 	}
 	p = New(Settings{MemoryBytes: 1 << 20})
-	s := p.Send(held(t, p, 1))
+	s := p.Send(held(t, p, 1), nil)
 	s.Abandon()
 	s.Done()
 	s.Done()
