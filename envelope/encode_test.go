@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,6 +179,31 @@ func TestExtraHeaders(t *testing.T) {
 		if marker := e.Resolved(Timestamp{1, 2}); len(marker.Headers) > 0 && marker.Headers[0].Key != "resolved" {
 			t.Errorf("%s: marker has %v", m, marker.Headers)
 		}
+	}
+}
+
+// Records of one account share the bytes of their source, and keep them when an event of another account follows.
+func TestSharedSource(t *testing.T) {
+	ev := made()[0]
+	e := encoder(t, Options{Headers: HeadersCloudEvents})
+	var r Record
+	source := func(topic string) []byte {
+		ev.Topic = topic
+		if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Headers, func(h Header) bool { return h.Key == "ce_source" })
+		return r.Headers[i].Value
+	}
+	if none := source(""); none == nil || len(none) > 0 {
+		t.Errorf("the source of an event without a topic is %#v, not empty", none)
+	}
+	a, again, b := source("/accounts/a"), source("/accounts/a"), source("/accounts/b")
+	if string(a) != "/accounts/a" || string(b) != "/accounts/b" {
+		t.Errorf("sources are %q and %q", a, b)
+	}
+	if &a[0] != &again[0] {
+		t.Error("two records of an account do not share their source")
 	}
 }
 

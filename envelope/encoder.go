@@ -34,6 +34,7 @@ type Record struct {
 	prev        ocf.Event
 	hlc, mvcc   [32]byte
 	position    []byte
+	source      []byte // never changed: records share it, as the events of an account do
 }
 
 // Forget drops what the encoder keeps in r of the last event, whose strings would hold all that was read with it.
@@ -285,9 +286,10 @@ func (e *Encoder) appendHeaders(b []byte, r *Record, hasValue bool) []byte {
 	var ends [len(cloudEventNames)]int // the first is a constant
 	ends[0] = len(b)
 	b = append(b, ev.ID...)
-	ends[1] = len(b)
-	b = append(b, ev.Topic...)
-	ends[2] = len(b)
+	ends[1], ends[2] = len(b), len(b)
+	if r.source == nil || string(r.source) != ev.Topic {
+		r.source = []byte(ev.Topic)
+	}
 	b = append(append(b, typePrefix...), ev.EventType...)
 	ends[3] = len(b)
 	b = append(b, ev.Subject...)
@@ -301,9 +303,11 @@ func (e *Encoder) appendHeaders(b []byte, r *Record, hasValue bool) []byte {
 	b = append(b, r.row.position...)
 	ends[8] = len(b)
 
+	first := len(r.Headers)
 	for i, name := range cloudEventNames[1:] {
 		r.Headers = append(r.Headers, Header{name, b[ends[i]:ends[i+1]:ends[i+1]]})
 	}
+	r.Headers[first+1].Value = r.source
 	return b
 }
 
