@@ -115,7 +115,7 @@ func (f changeFlags) run(
 	if f.asJSON {
 		return json.NewEncoder(stdout).Encode(plan)
 	}
-	last := "nothing changed; add --yes"
+	last := "nothing changed; add " + plan.Flags()
 	if plan.Done {
 		last = "done"
 	}

@@ -131,10 +131,18 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 	if s := statusOf(t); s.Position.Seek != nil {
 		t.Errorf("the bridge has moved: %+v", s.Position)
 	}
-	// Between two segments, the plan names the one where delivery continues.
-	code, stdout, stderr := call(t, "seek", "--to", "2020/05/28/0000")
-	if code != exitOK || !strings.Contains(stdout, "the first segment from 2020/05/28/0000 on") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	// The plan names the segment where delivery continues, and says what it would take.
+	for to, says := range map[string][]string{
+		"2020/05/28/0000":      {"2020/05/29/1600, the first segment from 2020/05/28/0000 on", "add --yes\n"},
+		"2020-05-28T00:30:00Z": {"2020/05/29/1600, the first segment from 2020-05-28T00:30:00Z on", "add --yes\n"},
+		"2020-05-29T17:10:00Z": {"2020-05-29T17:10:00Z, in segment 2020/05/29/1600", "add --yes\n"},
+		"2020/05/29/2130":      {"nothing would be delivered", "add --yes --force\n"},
+	} {
+		code, stdout, stderr := call(t, "seek", "--to", to)
+		if code != exitOK || !strings.Contains(stdout, says[0]) || !strings.Contains(stdout, says[1]) ||
+			strings.Contains(stdout, "repeated") && strings.Contains(stdout, "nothing would be") {
+			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
+		}
 	}
 	if code, _, stderr := call(t, "seek", "--to", "2100/05/29/1700", "--yes", "--force"); code != exitOK {
 		t.Fatal(stderr)

@@ -96,6 +96,14 @@ func (p *Plan) Apply(ctx context.Context, force bool) error {
 	return err
 }
 
+// Flags returns those that apply the plan.
+func (p *Plan) Flags() string {
+	if p.refused != "" {
+		return "--yes --force"
+	}
+	return "--yes"
+}
+
 func (p *Plan) allowed(force bool) error {
 	if p.refused != "" && !force {
 		return fmt.Errorf("%s: choose a place that the feed has, or add --force", p.refused)

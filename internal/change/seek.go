@@ -57,8 +57,10 @@ func (p *Plan) place(ctx context.Context, to history.Target, feed *setup.Source)
 			p.note("Reading the feed failed, so whether it has %s is not checked: %v", at, err)
 		case at == "earliest":
 			at = first.String() + ", the earliest segment"
-		case from == (envelope.Timestamp{}) && first.String() != at:
+		case first.Time().After(to.Time()):
 			at = fmt.Sprintf("%s, the first segment from %s on", first, at)
+		case from != (envelope.Timestamp{}):
+			at += ", in segment " + first.String()
 		}
 		return at
 	}
@@ -107,13 +109,13 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 			p.add(fmt.Sprintf("lease %d", lease), where, "")
 		}
 	}
-	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
+	if until := deliveredUntil(s); p.refused == "" && !until.IsZero() && !to.Time().After(until) {
 		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()),
 			until.Format(time.RFC3339Nano))
 	}
 	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
 	promised, err := envelope.ParseTimestamp(before.Resolved)
-	if err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
+	if p.refused == "" && err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
 		p.note("Markers have promised that no event at or below %s follows. The seek breaks that promise in the "+
 			"topics of this bridge. The bridge writes that marker once more before the repeated events, with the "+
 			"header \"seek\". Markers do not go back, and events at or below that time count as late.",

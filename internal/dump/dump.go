@@ -173,8 +173,10 @@ func (d Dumper) event(blob string, at source.Position, e *ocf.Event) error {
 	return d.print(doc, "%-34s  %s  %-28s  %s", at.String(), e.EventTime, e.EventType, path(e))
 }
 
+// path returns the path of the blob, which bridge find takes.
 func path(e *ocf.Event) string {
-	return strings.TrimPrefix(e.Subject, "/blobServices/default/containers/")
+	container, blob, _ := strings.Cut(strings.TrimPrefix(e.Subject, "/blobServices/default/containers/"), "/blobs/")
+	return strings.TrimSuffix(container+"/"+blob, "/")
 }
 
 // Chunk prints the events of one chunk of the feed, from an offset on.
@@ -190,6 +192,10 @@ func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p source.Position)
 // noBlock returns the error for a place where no block begins, which reads like damage, if that is what err is of.
 func noBlock(ctx context.Context, feed *source.Feed, m source.Manifest, p source.Position, err error) error {
 	damage, is := errors.AsType[*source.DamageError](err)
+	if is && damage.Kind == source.Gone {
+		return plain.WithRemedy(fmt.Errorf("the feed has no chunk %s", damage.Blob),
+			"bridge dump --segment "+p.Segment.String()+" shows what it has")
+	}
 	if p.Offset == 0 || !is || damage.Offset != p.Offset {
 		return err
 	}
@@ -227,10 +233,6 @@ func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position)
 	}
 	var b source.Batch
 	err = r.Next(ctx, &b)
-	if damage, is := errors.AsType[*source.DamageError](err); is && damage.Kind == source.Gone {
-		return plain.WithRemedy(fmt.Errorf("reading position %s: the feed has no chunk %s", p, damage.Blob),
-			"bridge dump --segment "+p.Segment.String()+" shows what it has")
-	}
 	if err != nil {
 		return fmt.Errorf("reading position %s: %w", p, noBlock(ctx, feed, m, p, err))
 	}

@@ -1,14 +1,17 @@
 package dump
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"reflect"
+	"strings"
 	"testing"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 	"blobfeed/source/ocf"
@@ -57,6 +60,32 @@ func parsed(t *testing.T, text []byte) (doc map[string]any) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return doc
+}
+
+// An event is shown with the path that bridge find takes, and a chunk that the feed does not have is not called lost.
+func TestDumpSpeaksOfTheFeed(t *testing.T) {
+	store, err := dir.New("../../testdata/real-2020")
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := source.New(store, source.Options{})
+	seg, err := source.ParseSegment("2020/05/29/1600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (Dumper{Out: &out}).Segment(t.Context(), feed, seg); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "/foo/foo\n") || strings.Contains(text, "/blobs/") {
+		t.Errorf("paths are not those of records:\n%s", text)
+	}
+	nowhere := source.Position{Segment: seg, Chunk: 9}
+	err = Dumper{Out: &out}.Chunk(t.Context(), feed, nowhere)
+	text, do := plain.SplitRemedy(err)
+	if text != "the feed has no chunk log/00/2020/05/29/1600/00009.avro" || do == "" {
+		t.Errorf("a chunk that is not there: %v", err)
+	}
 }
 
 // An event has the columns of its record, but for those that are made of its subject.

@@ -286,7 +286,7 @@ func (p *Display) Interrupted() { p.interrupted.Store(true) }
 func (p *Display) Stopped(once bool) {
 	events, took := p.Events(), time.Since(p.began)
 	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
-	records, seconds := p.Records(), took.Round(time.Millisecond).Seconds()
+	records, seconds := p.Records(), float64(took.Milliseconds())/1000
 	next, why := "bridge verify --feed", " proves that the topic has every event"
 	if p.interrupted.Load() {
 		next, why = "bridge run --once", " delivers the rest: this run was interrupted"

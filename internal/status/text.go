@@ -91,7 +91,7 @@ func (s *Status) ahead() string {
 	case bytes == nil && s.Verdict.Code == UpToDate && s.Position.Current == "":
 		return "nothing: all is delivered"
 	case bytes == nil && s.Position.Current == "":
-		return "unknown: no segment is begun after the completed one"
+		return "nothing that is begun: an instance looks for more when it runs"
 	case bytes == nil:
 		return "unknown: no lease has committed in the current segment"
 	}
