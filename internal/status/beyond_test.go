@@ -43,5 +43,12 @@ func TestBeyondTheFeed(t *testing.T) {
 		if got := s.Verdict.Code == Degraded; got != (s.Position.Beyond != "") {
 			t.Errorf("%s, after run --once: %+v", name, s.Verdict)
 		}
+		// An instance that is started would deliver nothing either.
+		state := &offsets.State{Frontier: &tc.frontier, Owners: []string{""}, Cursors: []*offsets.Cursor{{Time: old}}}
+		s = Of("b", state, Group{State: "Empty"}, now)
+		back := strings.HasPrefix(s.Verdict.Remedy, MoveBack)
+		if s.Verdict.Code != Nobody || back != (s.Position.Beyond != "") {
+			t.Errorf("%s, and nobody runs: %+v", name, s.Verdict)
+		}
 	}
 }

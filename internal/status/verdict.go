@@ -122,6 +122,10 @@ func (s *Status) nobody() Verdict {
 		v.Text, v.Remedy = v.Text+", and the last error: "+why.Cause, why.Remedy
 		return v
 	}
+	if s.Position.Beyond != "" { // an instance alone would not mend it
+		v.Text, v.Remedy = v.Text+", and "+s.Position.Beyond, MoveBack+", then start an instance with bridge run"
+		return v
+	}
 	v.Text += "; start an instance with bridge run"
 	return v
 }
