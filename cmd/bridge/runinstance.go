@@ -125,7 +125,11 @@ func (i *instance) Run(stop, hard context.Context) error {
 	i.monitor.Watch(b)
 	i.engine.Store(b)
 	defer i.engine.Store(nil)
-	return b.Run(stop, hard)
+	err := b.Run(stop, hard)
+	if beyond := i.monitor.Snapshot().Position.Beyond; err == nil && i.options.Once && beyond != "" {
+		i.log.Warn("run --once had nothing to deliver", "why", beyond, "hint", status.MoveBack)
+	}
+	return err
 }
 
 // lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/status"
 )
 
 // seek moves back to a segment and to a time, and forward: exactly the events between are repeated or left out.
@@ -149,6 +151,15 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 	}
 	if s := statusOf(t); !strings.Contains(s.Position.Beyond, "into the future, to 2100/05/29/1700") {
 		t.Errorf("%+v", s.Position)
+	}
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, status.MoveBack) {
+		t.Errorf("run --once: exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2200", "--yes", "--force"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, "has no segment from") {
+		t.Errorf("run --once: exit code %d: %s", code, stderr)
 	}
 }
 

@@ -31,7 +31,7 @@ func fieldsOf(of reflect.Type, seen map[reflect.Type]bool) (names []string) {
 	}
 	seen[of] = true
 	for f := range of.Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 		if f.IsExported() {

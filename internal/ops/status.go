@@ -84,9 +84,13 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 	if h == nil || f == nil {
 		return
 	}
-	s.Position.Headroom = seconds(h.Headroom)
-	if at := f.At(); !h.Newest.IsZero() && at != (source.Segment{}) {
-		s.Position.Newest = source.SegmentAt(h.Newest).String()
+	at, newest := f.At(), source.SegmentAt(h.Newest)
+	moved := f.Seek != nil && f.Current == (source.Segment{}) // to a place that need not be a segment
+	if !moved || s.Position.Beyond == "" {
+		s.Position.Headroom = seconds(h.Headroom)
+	}
+	if !h.Newest.IsZero() && at != (source.Segment{}) && !(moved && newest == at) {
+		s.Position.Newest = newest.String()
 		s.Position.Behind = seconds(max(0, h.Newest.Sub(at.Time())))
 	}
 }

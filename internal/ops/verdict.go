@@ -78,10 +78,13 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
 	add(m.storage.storageProblem(now), "run bridge check")
 	add(m.gone.Cause, m.gone.Remedy)
-	if now.Sub(m.started) >= lasting { // else it has hardly looked
-		add(s.Position.Beyond, status.MoveBack)
-	}
 	starting := ""
+	switch p := s.Position; {
+	case p.Future || now.Sub(m.started) >= lasting:
+		add(p.Beyond, status.MoveBack)
+	case p.Beyond != "": // it has hardly looked
+		starting = "the instance looks for a segment at the place where bridge seek has moved the bridge"
+	}
 	for _, r := range s.Reasons {
 		switch {
 		case r.Code == "starting" && m.trouble.Error == "":

@@ -17,6 +17,7 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // judged fails if the verdict is another than one with this code and this in its text.
@@ -54,6 +55,29 @@ func TestVerdictAtTheStart(t *testing.T) {
 	judged(t, m, "when it is no member any more", status.Degraded, "not a member of the group")
 	m.Drain()
 	judged(t, m, "at the end", status.Degraded, "the instance is stopping")
+}
+
+// A place in the future is degraded at once. Whether the feed has one in the past is known when the instance has looked;
+// until then nothing is up to date. The minute before the place is no segment, so it is not the newest one.
+func TestVerdictAfterASeek(t *testing.T) {
+	for to, before := range map[time.Duration]string{4 * 365 * 24 * time.Hour: status.Degraded, -time.Hour: status.Starting} {
+		m, engine, now := watching(t)
+		place := source.SegmentAt(now.Add(to))
+		moved := state(nil, nil)
+		moved.Frontier.Completed, moved.Frontier.Current = source.Before(place), source.Segment{}
+		moved.Frontier.Seek, moved.Frontier.Time = &offsets.Seek{To: place.String()}, now.Add(-time.Hour)
+		engine.state = moved
+		m.BrokerAnswered()
+		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
+		m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+		judged(t, m, place.String()+", at first", before, "bridge seek has moved the bridge")
+		if p := m.Snapshot().Position; p.Newest != "" || p.Headroom != nil {
+			t.Errorf("%s: newest segment %s, headroom %v", place, p.Newest, p.Headroom)
+		}
+		*now = now.Add(lasting)
+		m.BrokerAnswered()
+		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
+	}
 }
 
 // An error shows at once, and is over when the lease has done all that there is to do.

@@ -53,6 +53,7 @@ type Position struct {
 	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
+	Future bool   `json:"-"` // Beyond needs no look at the feed
 	// OpenSince is when the current segment ended, if it is open for half an hour longer although there are later ones.
 	OpenSince *time.Time `json:"open_since,omitempty"`
 
@@ -163,7 +164,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
-	p.Beyond = beyond(f, s.Now)
+	p.Beyond, p.Future = beyond(f, state.Delivered != nil, s.Now)
 	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)

@@ -141,26 +141,26 @@ const LostHistory = "set BRIDGE_ON_GAP=continue to continue with what is left (t
 const found = time.Minute
 
 // beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
-func beyond(f *offsets.Frontier, now time.Time) string {
+func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, future bool) {
 	if f.Current != (source.Segment{}) || f.Ended {
-		return ""
+		return "", false
 	}
 	if seek := f.Seek; seek != nil {
 		if to := f.Completed.Time(); seek.To != "earliest" && to.After(now) {
 			return "bridge seek has moved the bridge into the future, to " + seek.To +
-				": nothing is delivered until then"
+				": nothing is delivered until then", true
 		}
-		if !f.Moving && now.Sub(f.Time) >= found {
+		if !f.Moving && (delivered || now.Sub(f.Time) >= found) {
 			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing " +
-				"is delivered until it has one"
+				"is delivered until it has one", false
 		}
-		return ""
+		return "", false
 	}
 	if start, err := envelope.ParseTimestamp(f.Start); err == nil && time.Unix(0, start.Wall).After(now) {
 		return "BRIDGE_START was in the future, " + time.Unix(0, start.Wall).UTC().Format(time.RFC3339) +
-			": nothing is delivered until then"
+			": nothing is delivered until then", true
 	}
-	return ""
+	return "", false
 }
 
 // problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
