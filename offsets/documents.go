@@ -213,7 +213,9 @@ type Frontier struct {
 	Gap   *Gap   `json:"gap,omitempty"`   // lost history that no marker has told of yet
 	Gaps  int    `json:"gaps,omitempty"`  // how often history was lost
 	Seek  *Seek  `json:"seek,omitempty"`  // set until a segment is complete after it
-	Scan  *Scan  `json:"scan,omitempty"`  // the last one, also when it is done
+	// Replaced counts seeks that another one replaced before they were carried out: no marker names them. For verify.
+	Replaced int64 `json:"replaced,omitempty"`
+	Scan     *Scan `json:"scan,omitempty"` // the last one, also when it is done
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	CatchUp  *CatchUp          `json:"catch_up,omitempty"` // nil at the end of the feed, and while it is not known

@@ -50,29 +50,43 @@ func TestVerifyAfterSeek(t *testing.T) {
 	}
 }
 
-// What was delivered before a seek back is still required: a seek repeats, and takes nothing away.
+// What was delivered before a seek back is still required: a seek repeats, and takes nothing away. That holds for one
+// that is repeated, or replaced by one to another place, before the bridge has continued.
 func TestVerifyRequiresWhatWasBeforeASeek(t *testing.T) {
-	cl := delivered(t, "../../testdata/real-2020")
-	for range 2 { // the second one changes nothing: a seek behind a seek has no marker of its own
-		if code, stdout, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes"); code != exitOK ||
-			!strings.HasSuffix(stdout, "done\n") {
-			t.Fatal(stdout, stderr)
-		}
-	}
-	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
-		t.Fatal(stderr)
-	}
-	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
-		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	rs := readBy(t, cl.Opts(), written)
-	early := slices.IndexFunc(rs, func(r *kgo.Record) bool { return r.Key != nil })
-	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), written); err != nil { // the state stays
-		t.Fatal(err)
-	}
-	produce(t, cl, written, slices.Delete(rs, early, early+1))
-	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitBroken ||
-		!strings.Contains(stdout, "lacks 1 of ") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	for name, to := range map[string][]string{
+		"once": {"2020/05/29/1700"}, "twice": {"2020/05/29/1700", "2020/05/29/1700"},
+		"to another place": {"2020-05-29T19:00:00Z", "2020/05/27/1800", "2020/05/29/1700"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := delivered(t, "../../testdata/real-2020")
+			for range 2 {
+				for i, place := range to {
+					code, stdout, stderr := call(t, "seek", "--to", place, "--yes")
+					if code != exitOK || !strings.HasSuffix(stdout, "done\n") ||
+						strings.Contains(stdout, "This replaces the last seek, to ") != (i > 0) {
+						t.Fatal(stdout, stderr)
+					}
+				}
+				if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+					t.Errorf("before it continues: exit code %d: %s%s", code, stdout, stderr)
+				}
+				if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+					t.Fatal(stderr)
+				}
+				if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+					t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+				}
+			}
+			rs := readBy(t, cl.Opts(), written)
+			early := slices.IndexFunc(rs, func(r *kgo.Record) bool { return r.Key != nil })
+			if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), written); err != nil { // the state stays
+				t.Fatal(err)
+			}
+			produce(t, cl, written, slices.Delete(rs, early, early+1))
+			if code, stdout, stderr := call(t, "verify", "--feed"); code != exitBroken ||
+				!strings.Contains(stdout, "lacks 1 of ") {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
 	}
 }

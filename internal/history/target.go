@@ -63,6 +63,7 @@ func (t Target) Move(f *offsets.Frontier) {
 	from := f.At()
 	if f.Seek != nil && !f.Seek.Told {
 		from = f.Seek.From // nothing has moved since
+		f.Replaced++
 	}
 	f.Seek = &offsets.Seek{From: from, To: t.text}
 	f.Current, f.Ended, f.Start = source.Segment{}, false, ""

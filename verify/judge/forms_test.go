@@ -104,6 +104,12 @@ func forms() []form {
 		{name: "seek", stateful: true, unknown: []string{"a marker makes up a seek"}, then: func(t *testing.T, _ *liveFeed) {
 			seek(t, "2026/01/01/0100")
 		}},
+		{name: "seek, replaced", stateful: true, unknown: []string{"a marker makes up a seek"},
+			then: func(t *testing.T, l *liveFeed) {
+				l.grow(t, 2)
+				seek(t, "2026/01/01/0300")
+				seek(t, "2026/01/01/0500")
+			}},
 		{name: "seek, markers aside", settings: "RESOLVED_TO=topic", stateful: true,
 			unknown: []string{"a marker makes up a seek"},
 			then: func(t *testing.T, _ *liveFeed) {

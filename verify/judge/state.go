@@ -250,7 +250,7 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 			return s, nil // latest: nobody knows any more when that was
 		}
 	}
-	if int64(len(moves)) >= f.Epoch { // a repair, a reset, or a seek behind a seek has no marker of its own
+	if int64(len(moves))+f.Replaced >= f.Epoch { // a repair or a reset has no marker
 		s.all = moves
 	}
 	return s, nil
