@@ -160,7 +160,7 @@ func (i *instance) look(ctx context.Context) {
 		gone := r.Gone(ask, &s.Status)
 		cancel()
 		if gone.Cause != "" && gone != was {
-			i.log.Warn("records that were delivered are gone", "error", gone.Cause, "hint", gone.Remedy)
+			i.log.Warn("a topic of the bridge is gone", "error", gone.Cause, "hint", gone.Remedy)
 		}
 		was = gone
 		i.monitor.Gone(gone)

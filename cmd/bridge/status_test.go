@@ -118,8 +118,26 @@ func TestTopicIsEmptyAgain(t *testing.T) {
 				t.Errorf("%s, %s: exit code %d: %s", markers, verb, got, said)
 			}
 		}
-		provoke(t, `"records that were delivered are gone","error":"`+cause, []string{"run"})
+		provoke(t, `"a topic of the bridge is gone","error":"`+cause, []string{"run"})
 	}
+}
+
+// An idle bridge commits nothing, and says all the same that its progress is gone.
+func TestStateIsDeleted(t *testing.T) {
+	a := fakebroker.Admin(t, deliveredReal(t))
+	setAll(t, map[string]string{"HTTP_ADDR": "off"})
+	var out safeBuffer
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"run"}, &out, &out) }()
+	defer func() { stop(); <-ended }()
+	says := func(text string) func() bool { return func() bool { return strings.Contains(out.String(), text) } }
+	await(t, "it runs", says("leases assigned"))
+	if _, err := a.DeleteTopic(t.Context(), "b.offsets"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the log says it", says("topic b.offsets does not exist: the bridge's progress is gone"))
+	await(t, "the log says what to do", says("start with BRIDGE_START=2020-05-29T"))
 }
 
 // A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,12 +103,14 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
 }
 
-// copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks: run
-// does not notice. The service deletes manifests before chunks, and writes those of the newest segment last.
+// copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks, which
+// run does not notice, or it lacks chunks. The service deletes manifests before chunks, and writes those of the newest
+// segment last.
 func (fs *Findings) copied(
 	ctx context.Context, dir string, indexed map[source.Segment]bool, oldest, newest source.Segment,
 ) {
 	var lost, empty []string
+	filled := map[source.Segment]bool{}
 	err := filepath.WalkDir(filepath.Join(dir, "log"), func(path string, e os.DirEntry, err error) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil || e.IsDir() {
 			return err
@@ -117,7 +121,10 @@ func (fs *Findings) copied(
 			return nil
 		}
 		seg, err := source.ParseSegment(strings.Join(parts[2:6], "/"))
-		if err != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) >= 0 {
+		if err != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) > 0 {
+			return nil
+		}
+		if filled[seg] = true; seg == newest {
 			return nil
 		}
 		if info, err := e.Info(); err == nil && info.Size() == 0 {
@@ -127,10 +134,15 @@ func (fs *Findings) copied(
 		}
 		return nil
 	})
+	bare := slices.SortedFunc(maps.Keys(indexed), source.Segment.Compare)
+	bare = slices.DeleteFunc(bare, func(seg source.Segment) bool { return filled[seg] })
 	const do = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
 	switch {
 	case err != nil:
 		fs.unreadable("copy", err)
+	case len(bare) > 0:
+		fs.Add("copy", Warning, fmt.Sprintf("%s without a chunk in log/, such as %s: run stops there if it is "+
+			"finalized", plain.Count(len(bare), "segment"), bare[0]), do)
 	case len(lost) > 0:
 		fs.Add("copy", Warning, fmt.Sprintf("%s in segments without a manifest in idx/, such as %s: run leaves "+
 			"them out", plain.Count(len(lost), "chunk"), lost[0]), do)

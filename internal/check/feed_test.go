@@ -95,6 +95,10 @@ func TestInterruptedCopy(t *testing.T) {
 		"manifest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments", seg)) }, Warning, seg},
 		"chunk": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log/00", seg, "00000.avro"), 0) },
 			Warning, seg},
+		"chunks": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log/00", seg)) }, Warning,
+			"1 segment without a chunk in log/, such as " + seg},
+		"newest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log/00/2020/05/29/2100")) }, Warning,
+			"1 segment without a chunk in log/, such as 2020/05/29/2100"},
 		"oldest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments/2020/01/16")) }, OK,
 			"agree"}, // retention
 	} {

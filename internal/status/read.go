@@ -80,21 +80,28 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 // mostLooked bounds a look at the topics of a template.
 const mostLooked = 100
 
-// Gone returns which topic of records does not exist any more, or is another one: with fewer partitions, without a
-// record although there were some, or with another id than at the first call. If the brokers do not say, nothing is
-// wrong with it. It looks at the first topics only.
+// Gone returns which topic of the bridge does not exist any more, or which topic of records is another one: with fewer
+// partitions, without a record although there were some, or with another id than at the first call. If the brokers do
+// not say, nothing is wrong with it. It looks at the first topics only.
 func (r *Reader) Gone(ctx context.Context, s *Status) Problem {
 	all := s.Topics[:min(len(s.Topics), mostLooked)]
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.Name
 	}
-	if len(names) == 0 { // else it would list all topics of the brokers
-		return Problem{}
-	}
-	listed, err := r.Admin.ListTopics(ctx, names...)
+	listed, err := r.Admin.ListTopics(ctx, append(names, r.Topic)...)
 	if err != nil {
 		return Problem{}
+	}
+	if errors.Is(listed[r.Topic].Err, kerr.UnknownTopicOrPartition) {
+		from := "the next start is a first one"
+		if at := s.Position.Resolved; at != nil {
+			from = "start with BRIDGE_START=" + at.Format(time.RFC3339) + ", and only later events are repeated"
+		}
+		return Problem{
+			Cause:  "topic " + r.Topic + " does not exist: the bridge's progress is gone, and it cannot commit",
+			Remedy: "stop all instances; " + from,
+		}
 	}
 	first := r.ids == nil
 	for _, t := range all {
