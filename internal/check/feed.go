@@ -31,8 +31,6 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	case do != "":
 	case errors.Is(err, source.ErrNotFound):
 		do = "run the check again: retention may have just removed it"
-	case errors.Is(err, os.ErrPermission):
-		do = "let the user that runs the bridge read the directory and all that is in it: chmod -R a+rX <directory>"
 	case errors.As(err, new(*json.SyntaxError)):
 		do = "this is no document of a feed: if this is a copy, copy it again, else correct BRIDGE_SOURCE_URL"
 	default:

@@ -85,6 +85,8 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	case p.Beyond != "": // it has hardly looked
 		starting = "the instance looks for a segment at the place where bridge seek has moved the bridge"
 	}
+	open := s.Open()
+	add(open.Cause, open.Remedy)
 	for _, r := range s.Reasons {
 		switch {
 		case r.Code == "starting" && m.trouble.Error == "":

@@ -80,6 +80,21 @@ func TestVerdictAfterASeek(t *testing.T) {
 	}
 }
 
+// Later segments wait for one that the service leaves open: the instance says so as bridge status does.
+func TestVerdictOfAnOpenSegment(t *testing.T) {
+	m, engine, now := watching(t)
+	open := state(nil, nil)
+	open.Frontier.OpenSince = now.Add(-3 * time.Hour)
+	engine.state = open
+	m.BrokerAnswered()
+	m.History(bridge.History{})
+	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+	want := status.Of("b", open, status.Group{State: "Stable", Members: []status.Member{{}}}, *now).Verdict
+	if got := m.Snapshot().Verdict; got.Code != status.Degraded || got != want {
+		t.Errorf("%+v, and bridge status says %+v", got, want)
+	}
+}
+
 // An error shows at once, and is over when the lease has done all that there is to do.
 func TestVerdictOfAFailingLease(t *testing.T) {
 	m, engine, now := watching(t)

@@ -163,19 +163,27 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 	return "", false
 }
 
+// Open returns what is wrong with a current segment that stays open although there are later ones; empty if it is not.
+func (s *Status) Open() Problem {
+	since := s.Position.OpenSince
+	if since == nil {
+		return Problem{}
+	}
+	return Problem{
+		Cause: fmt.Sprintf("segment %s is still open, %s after its end: later segments wait until Azure finalizes it",
+			s.Position.Current, plain.Span(s.Now.Sub(*since))),
+		Remedy: "wait; if it stays open for hours, ask Azure support, with the name of the segment",
+	}
+}
+
 // problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
 // that no instance has.
 func (s *Status) problems() (all []Problem) {
 	if s.Position.Beyond != "" {
 		all = append(all, Problem{s.Position.Beyond, MoveBack})
 	}
-	if since := s.Position.OpenSince; since != nil {
-		all = append(all, Problem{
-			Cause: fmt.Sprintf("segment %s is still open, %s after its end: "+
-				"later segments wait until Azure finalizes it",
-				s.Position.Current, plain.Span(s.Now.Sub(*since))),
-			Remedy: "wait; if it stays open for hours, ask Azure support, with the name of the segment",
-		})
+	if open := s.Open(); open.Cause != "" {
+		all = append(all, open)
 	}
 	free := 0
 	for _, l := range s.Leases {

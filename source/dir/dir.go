@@ -28,13 +28,19 @@ var _ source.Store = (*Store)(nil)
 func New(dir string) (*Store, error) {
 	root, err := os.OpenRoot(dir) // names can't lead outside
 	if err != nil {
-		remedy := "correct the path; in a container, mount the directory"
-		if errors.Is(err, fs.ErrPermission) {
-			remedy = "let the user that runs the bridge read the directory, and all that is in it"
-		}
-		return nil, plain.WithRemedy(fmt.Errorf("opening the feed's directory: %w", err), remedy)
+		err = permitted(dir, fmt.Errorf("opening the feed's directory: %w", err))
+		return nil, plain.WithRemedy(err, "correct the path; in a container, mount the directory")
 	}
 	return &Store{root}, nil
+}
+
+// permitted adds what to do to an error that is of a missing permission.
+func permitted(root string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return plain.WithRemedy(err, "let the user that runs the bridge read the directory and all that is in it: "+
+		"chmod -R a+rX "+plain.Shell(root))
 }
 
 // List implements source.Store.
@@ -55,7 +61,7 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 		err = ctx.Err()
 	}
 	if err != nil {
-		yield(source.Entry{}, err)
+		yield(source.Entry{}, permitted(s.root.Name(), err))
 		return false
 	}
 	// A blob store sorts whole names, in which a directory counts with its slash.
@@ -87,7 +93,7 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 				err = regular(full, info)
 			}
 			if err != nil {
-				yield(source.Entry{}, err)
+				yield(source.Entry{}, permitted(s.root.Name(), err))
 				return false
 			}
 			if !yield(source.Entry{Name: full, Size: info.Size(), Modified: info.ModTime()}, nil) {
@@ -170,7 +176,7 @@ func (s *Store) readAt(ctx context.Context, name string, p []byte, offset int64)
 		return 0, source.ErrNotFound // the caller names the blob
 	}
 	if err != nil {
-		return 0, err
+		return 0, permitted(s.root.Name(), err)
 	}
 	defer f.Close()
 	n, err := f.ReadAt(p, offset)
