@@ -159,6 +159,9 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return typed(err)
 	}
+	if r.Waits() {
+		fmt.Fprintf(stdout, "--to %s is in the future: the replay ends when the feed is complete up to then\n", r.To)
+	}
 	p, err := work(ctx, c, false, keys, stderr)
 	if errors.As(err, new(*plain.SettingsError)) { // its remedies are those of run
 		return &settingsError{fmt.Errorf("%w. This is about the replay's own state: leave the bridge %s as it is. To "+

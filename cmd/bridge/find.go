@@ -30,8 +30,12 @@ letter, or that it is not delivered yet. Reads the feed and Kafka, and writes no
 Exit code 1 if the feed has no such event.
 `
 
-// blobPath returns the path of a blob that is named by its URL, or with a slash before it.
+// blobPath returns the path of a blob that is named by its URL, by the key of its records, or with a slash before it.
 func blobPath(text string) string {
+	var key []string
+	if json.Unmarshal([]byte(text), &key) == nil && len(key) == 1 {
+		text = key[0]
+	}
 	if u, err := url.Parse(text); err == nil && u.Scheme == "https" {
 		text = u.Path
 	}
@@ -102,8 +106,12 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return showFound(stdout, f, asJSON, *value)
 	})
 	if err == nil && n == 0 {
+		other := "the name differs in upper and lower case"
+		if q.ID != "" {
+			other = "this is not the ce_id of a record"
+		}
 		return fmt.Errorf("the feed has no event of %s there: Azure may not have published it yet, retention may have "+
-			"deleted it, or the name differs in upper and lower case", cmp.Or(q.Path, q.ID))
+			"deleted it, or %s", cmp.Or(q.Path, q.ID), other)
 	}
 	return err
 }

@@ -66,8 +66,10 @@ func TestFind(t *testing.T) {
 			want++
 		}
 	}
-	if by := found(t, "https://seanchangefeed.blob.core.windows.net/"+path); len(by) != n {
-		t.Errorf("by its URL, %d events are found, want %d", len(by), n)
+	for _, name := range []string{"https://seanchangefeed.blob.core.windows.net/" + path, `["` + path + `"]`} {
+		if by := found(t, name); len(by) != n {
+			t.Errorf("by %s, %d events are found, want %d", name, len(by), n)
+		}
 	}
 	if n == 0 || n != want {
 		t.Errorf("%d events are found, want %d", n, want)

@@ -54,6 +54,12 @@ func (r *Replay) Check() error {
 	return nil
 }
 
+// Waits reports whether --to is in the future.
+func (r *Replay) Waits() bool {
+	last, err := history.ParseEnd(r.To)
+	return err == nil && time.Unix(0, last.Wall).After(time.Now())
+}
+
 // beginning says where the feed begins if that is after --from: it has nothing to replay before.
 func (r *Replay) beginning(ctx context.Context, c *config.Config) (text string, err error) {
 	from, err := history.ParseTime(r.From)

@@ -15,3 +15,12 @@ func TestReplayOfTheFuture(t *testing.T) {
 		t.Errorf("to the future: %v", r.Check())
 	}
 }
+
+// A replay that ends in the future waits for the feed, which people are told.
+func TestReplayWaits(t *testing.T) {
+	for to, waits := range map[string]bool{"2020-05-27": false, "2100-01-01": true} {
+		if r := (&Replay{From: "earliest", To: to, Topic: "again"}); r.Check() != nil || r.Waits() != waits {
+			t.Errorf("--to %s: %v, waits: %t", to, r.Check(), r.Waits())
+		}
+	}
+}

@@ -44,19 +44,25 @@ func Run(
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
-	sayTaken(stdout, port, address)
 	conf := settings(address, dir)
-	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
-		"Read along in another terminal:\n\n"+
-		"    kcat -C -b %[1]s -t %[2]s -o beginning\n"+
-		"    BRIDGE_KAFKA_BROKERS=%[1]s BRIDGE_NAME=%[3]s %[4]s status\n\n", address, topic, conf.Name, os.Args[0])
 	conf.Format, conf.Envelope = format, envelope
 	if format == "avro" {
 		registry := srfake.New()
 		defer registry.Close()
 		conf.RegistryURL = []string{registry.URL()}
+	}
+	record, problems := setup.Record(conf)
+	if err := errors.Join(append(problems, record.Validate())...); err != nil {
+		return &plain.SettingsError{Problem: err.Error()}
+	}
+	sayTaken(stdout, port, address)
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
+		"Read along in another terminal:\n\n"+
+		"    kcat -C -b %[1]s -t %[2]s -o beginning\n"+
+		"    BRIDGE_KAFKA_BROKERS=%[1]s BRIDGE_NAME=%[3]s %[4]s status\n\n", address, topic, conf.Name, os.Args[0])
+	for _, registry := range conf.RegistryURL {
 		fmt.Fprintf(stdout, "An embedded schema registry is at %[1]s:\n\n"+
-			"    curl %[1]s/subjects/%[2]s-value/versions/latest\n\n", registry.URL(), topic)
+			"    curl %[1]s/subjects/%[2]s-value/versions/latest\n\n", registry, topic)
 	}
 	page, err := listen()
 	if err != nil {
@@ -68,10 +74,6 @@ func Run(
 		"An hour of the sample feed takes ten seconds. It began three days ago, so the page shows a lag of days. "+
 		"Times are those of the events. Offsets have gaps where transactions end. "+
 		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n", page.Addr())
-	record, problems := setup.Record(conf)
-	if err := errors.Join(append(problems, record.Validate())...); err != nil {
-		return &plain.SettingsError{Problem: err.Error()}
-	}
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
 		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, Versions: []int{6},

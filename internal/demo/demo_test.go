@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"strings"
@@ -33,5 +34,14 @@ func TestTakenPort(t *testing.T) {
 	out.Reset()
 	if sayTaken(&out, port, l.Addr().String()); out.Len() > 0 {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// A setting that the demo does not know is an error before the demo says that anything runs.
+func TestWrongFormat(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(t.Context(), 0, false, "xml", "wrapped", "test", &out)
+	if !errors.As(err, new(*plain.SettingsError)) || out.Len() > 0 {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
