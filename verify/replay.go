@@ -36,12 +36,22 @@ type Replay struct {
 
 // Expect adds an event. If it is not required, it may be missing, because the topic does not have it yet or no longer.
 func (v *Replay) Expect(r Record, required bool) {
+	if required {
+		v.expect(&r, replayRequired)
+	} else {
+		v.expect(&r, 0)
+	}
+}
+
+// Doubt adds an event of which nobody knows whether it is required. Doubtful counts it if it is missing.
+func (v *Replay) Doubt(r Record) { v.expect(&r, replayDoubtful) }
+
+func (v *Replay) expect(r *Record, flag uint64) {
 	if r.Key == nil {
 		return
 	}
-	e := v.eventOf(&r)
-	if required {
-		e.rest |= replayRequired
+	e := v.eventOf(r)
+	if e.rest |= flag; flag == replayRequired {
 		v.Required++
 	}
 	c, _ := v.keys.at(r.Key)
@@ -134,7 +144,7 @@ func (v *Replay) Failures() []Failure {
 	missing := 0
 	lacking := []string{} // keys
 	for key, c := range v.keys {
-		if n := len(c.missing(v.Latest)); n > 0 {
+		if n := len(c.missing(v.Latest, replayRequired)); n > 0 {
 			missing += n
 			lacking = append(lacking, key)
 		}
@@ -153,7 +163,7 @@ func (v *Replay) Failures() []Failure {
 	}
 	full := len(f.first) + examples
 	for _, key := range lacking[:min(examples, len(lacking))] {
-		for _, i := range v.keys[key].missing(v.Latest) {
+		for _, i := range v.keys[key].missing(v.Latest, replayRequired) {
 			if len(f.first) < full {
 				f.put(Failure{Key: key, Expected: i + 1}, "an event is missing, number %d of the key's %d", i+1,
 					len(v.keys[key].events))
@@ -163,6 +173,14 @@ func (v *Replay) Failures() []Failure {
 	f.first = append(f.first, v.first...)
 	f.more = v.more
 	return f.Failures()
+}
+
+// Doubtful returns how many events are missing of which nobody knows whether they are required.
+func (v *Replay) Doubtful() (n int64) {
+	for _, c := range v.keys {
+		n += int64(len(c.missing(v.Latest, replayDoubtful)))
+	}
+	return n
 }
 
 // stale adds keys that end on an older event than required. Repeated events come in order, so no older event comes
@@ -210,6 +228,7 @@ const (
 	replaySeen  uint64 = 1 << iota
 	replayAgain        // and in this round
 	replayRequired
+	replayDoubtful
 	replayTombstone
 	replayTimed
 
@@ -301,8 +320,8 @@ func (c *chain) newest() int {
 	return -1
 }
 
-// missing returns the indexes of the required events that did not come.
-func (c *chain) missing(latest bool) (all []int) {
+// missing returns the indexes of the events with a flag, required or doubtful, that did not come.
+func (c *chain) missing(latest bool, flag uint64) (all []int) {
 	if latest && c.row {
 		return nil // compaction keeps the row, and may remove all events before it
 	}
@@ -311,12 +330,15 @@ func (c *chain) missing(latest bool) (all []int) {
 		switch {
 		case latest && e.rest&replaySeen != 0:
 			return all // what is before it may be gone
-		case e.rest&(replaySeen|replayRequired) != replayRequired:
+		case e.rest&(replayRequired|replayDoubtful) == 0, e.rest&replaySeen != 0:
 			continue
 		case latest && e.rest&replayTombstone != 0:
 			return all // it may be gone, too, and all before it
 		}
-		if all = append(all, i); latest {
+		if e.rest&flag != 0 {
+			all = append(all, i)
+		}
+		if latest {
 			return all
 		}
 	}

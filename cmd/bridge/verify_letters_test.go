@@ -116,6 +116,33 @@ func TestVerifyDeadLetters(t *testing.T) {
 	}
 }
 
+// The dead letters of a replay are found when its state is deleted, and no bridge takes them for records.
+func TestVerifyDeadLettersOfAReplay(t *testing.T) {
+	cl := delivered(t, simulated(t, 3, ""), "ON_ERROR=dead_letter")
+	limit := "1500"
+	configs := map[string]*string{"max.message.bytes": &limit}
+	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 3, 1, configs, "again"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{
+		"replay --from earliest --to 2026-01-01T01:30:00Z --topic again", "replay --cleanup --topic again",
+	} {
+		if code, _, stderr := call(t, strings.Fields(args)...); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	t.Setenv("BRIDGE_END_TIME", "2026-01-01T01:30:00Z")
+	code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again", "--output", "json")
+	r, _ := statusFrom(t, stdout)
+	if d := r.Feed.DeadLetters; code != exitOK || d == nil || d.Events == 0 || r.Records == 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = call(t, "verify", "--topic", "blobfeed.replay.again.dlq")
+	if code != exitSettings || !strings.Contains(stderr, "holds dead letters of a bridge") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // Who may read the topic and the state needs no permission for dead letters that the settings do not make.
 func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 	var acls []kfake.ACL

@@ -2,30 +2,34 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/internal/testing/feedsim"
 )
 
-// The topic of a replay is judged by the interval that the replay recorded; once its state is deleted, by that of the
-// settings.
+// The topic of a replay is judged by the interval that the replay recorded. Once its state is deleted, the settings may
+// be those of the live bridge: what the topic has from its first event on is judged, and that its start is unknown is
+// no fault.
 func TestVerifyReplay(t *testing.T) {
-	delivered(t, "../../testdata/real-2020")
+	cl := delivered(t, "../../testdata/real-2020")
 	const from, to = "2020-01-20T00:00:00Z", "2020-05-29T18:00:00Z"
 	if code, _, stderr := call(t, "replay", "--from", from, "--to", to, "--topic", "again"); code != exitOK {
 		t.Fatal(stderr)
 	}
+	topic := "again"
 	verify := func(settings string, want int, says string) {
 		t.Helper()
 		for s := range strings.FieldsSeq(settings) {
 			name, value, _ := strings.Cut(s, "=")
 			t.Setenv("BRIDGE_"+name, value)
 		}
-		code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again")
+		code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic)
 		if code != want || !strings.Contains(stdout+stderr, says) {
 			t.Errorf("exit code %d, want %d and %q: %s%s", code, want, says, stdout, stderr)
 		}
@@ -36,9 +40,90 @@ func TestVerifyReplay(t *testing.T) {
 	if code, _, stderr := call(t, "replay", "--cleanup", "--topic", "again"); code != exitOK {
 		t.Fatal(stderr)
 	}
-	verify("", exitBroken, "lacks 100 of 549 required events")
-	verify("", exitBroken, "set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
+	const remedy = "set BRIDGE_START and BRIDGE_END_TIME to its --from and --to"
+	verify("", exitFailed, "could not be checked: replay: ")
+	verify("", exitFailed, "100 events of the feed may be missing before its first one")
+	verify("", exitFailed, remedy)
+	for _, s := range []string{
+		"START=2020-05-28T00:00:00Z", "START=2020-05-28T00:00:00Z END_TIME=2020-05-29T10:00:00Z",
+		"START=earliest END_TIME=" + to, "START=2020-01-17T00:00:00Z END_TIME=", "START=2020-01-17T00:00:00Z END_TIME=2020-06-01",
+	} {
+		verify(s, exitFailed, remedy)
+	}
 	verify("START="+from+" END_TIME="+to, exitOK, "by the marker 1590775200000000000.")
+
+	// What is missing behind the first event, or was never there, is a fault by any settings.
+	rs := readBy(t, cl.Opts(), "again")
+	data := func(r *kgo.Record) bool { return r.Key != nil }
+	last := len(rs) - 1
+	for ; !data(rs[last]); last-- {
+	}
+	for says, changed := range map[string][]*kgo.Record{
+		"lacks 1 of ":          slices.Delete(slices.Clone(rs), last, last+1),
+		" is repeated":         slices.Insert(slices.Clone(rs), last, rs[last]),
+		"no event of this key": append(slices.Clone(rs), &kgo.Record{Partition: 1, Key: []byte(`["a/b"]`), Value: []byte("{}")}),
+	} {
+		topic = strings.ReplaceAll(says, " ", "-")
+		produce(t, cl, topic, changed)
+		verify("START=earliest END_TIME=", exitBroken, says)
+	}
+	// The first event may be missing, or the replay began behind it. The settings of the replay know.
+	first := slices.IndexFunc(rs, data)
+	for i, r := range rs {
+		if data(r) && r.Timestamp.Before(rs[first].Timestamp) {
+			first = i
+		}
+	}
+	topic = "without-the-first"
+	produce(t, cl, topic, slices.Delete(rs, first, first+1))
+	verify("START=earliest END_TIME=", exitFailed, "101 events of the feed may be missing before its first one")
+	verify("START="+from+" END_TIME="+to, exitBroken, "lacks 1 of 449 required events")
+}
+
+// A replay of everything leaves no doubt where it began, and needs no settings but its end.
+func TestVerifyReplayOfEverything(t *testing.T) {
+	for _, setting := range []string{
+		"FORMAT=json", "DELIVERY=at_least_once", "HEADERS=none", "RESOLVED_TO=topic", "FORMAT=avro",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			registry := srfake.New()
+			t.Cleanup(registry.Close)
+			delivered(t, "../../testdata/real-2020", setting, "REGISTRY_URL="+registry.URL())
+			for _, args := range []string{
+				"replay --from earliest --to 2020-05-29T18:00:00Z --topic again", "replay --cleanup --topic again",
+			} {
+				if code, _, stderr := call(t, strings.Fields(args)...); code != exitOK {
+					t.Fatal(stderr)
+				}
+			}
+			code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again")
+			if code != exitFailed || !strings.Contains(stderr, "its last marker is of no segment, but of an end time") ||
+				strings.Contains(stderr, "missing") {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+			t.Setenv("BRIDGE_END_TIME", "2020-05-29T18:00:00Z")
+			if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); code != exitOK {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// A copy ends where it was made. The feed has gone on since, with segments that have no event.
+func TestVerifyCopyFromBeforeIdleSegments(t *testing.T) {
+	dir := t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 24, Blobs: 16})
+	if err := errors.Join(err, feed.Open(t.Context()), feed.Append(t.Context(), 24, nil), feed.Next(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	cl := delivered(t, dir)
+	produce(t, cl, "copy", readBy(t, cl.Opts(), written))
+	if err := errors.Join(feed.Next(t.Context()), feed.Next(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "copy"); code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
 }
 
 // Without --feed nothing is said about where the feed is, and so it need not be set.

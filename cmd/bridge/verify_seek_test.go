@@ -73,7 +73,8 @@ func TestVerifyRequiresWhatWasBeforeASeek(t *testing.T) {
 				if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 					t.Fatal(stderr)
 				}
-				if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+				if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK ||
+					strings.Contains(stdout, "not in the topic") {
 					t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/verify/judge"
 )
@@ -141,8 +142,8 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"never", "verify", exitSettings, "topic changes, which bridge blobfeed writes: set BRIDGE_NAME=blobfeed"},
-		{"never", "verify --feed --topic changes", exitSettings, "set BRIDGE_NAME=blobfeed"},
+		{"never", "verify", exitSettings, "it holds records. Set BRIDGE_NAME=blobfeed\n"},
+		{"never", "verify --feed --topic changes", exitSettings, "Set BRIDGE_NAME=blobfeed\n"},
 		{"blobfeed", "verify --topic copy", exitOK, ""},
 		{"never", "verify --topic copy", exitOK, ""},
 		{"never", "status", exitFailed, neverRan}, {"never", "seek --to earliest", exitFailed, neverRan},
@@ -153,6 +154,41 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		code, stdout, stderr := call(t, strings.Fields(tc.args)...)
 		if code != tc.code || !strings.Contains(stderr, tc.says) {
 			t.Errorf("%s %s: exit code %d: %s%s", tc.name, tc.args, code, stdout, stderr)
+		}
+	}
+	t.Setenv("BRIDGE_NAME", "other")
+	t.Setenv("BRIDGE_TOPIC", "of.{container}")
+	t.Setenv("BRIDGE_RESOLVED_TO", "topic")
+	t.Setenv("BRIDGE_KEY_FORMAT", "string")
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	others, err := kadm.NewClient(cl).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic := ""
+	for _, name := range others.Names() {
+		if strings.HasPrefix(name, "of.") && !plain.IsMarkerTopic(name) {
+			topic = name
+		}
+	}
+	produce(t, cl, "other.dlq", readBy(t, cl.Opts(), written)[:1])
+	for _, name := range []string{"BRIDGE_TOPIC", "BRIDGE_RESOLVED_TO", "BRIDGE_KEY_FORMAT"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("BRIDGE_TOPIC", written)
+	t.Setenv("BRIDGE_NAME", "blobfeed")
+	for name, says := range map[string]string{
+		topic: "it holds records. Set BRIDGE_NAME=other, BRIDGE_KEY_FORMAT=string, BRIDGE_RESOLVED_TO=topic, " +
+			"BRIDGE_TOPIC=of.{container}\n",
+		topic + ".resolved": "it holds markers, which are verified with the records. Set BRIDGE_NAME=other",
+		"other.dlq":         "it holds dead letters, which are verified with the records. Set BRIDGE_NAME=other",
+	} {
+		code, stdout, stderr := call(t, "verify", "--feed", "--topic", name)
+		if code != exitSettings || !strings.Contains(stderr, "Bridge other, which reads feed ") ||
+			!strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
 		}
 	}
 	t.Setenv("BRIDGE_NAME", "never")

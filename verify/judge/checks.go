@@ -234,12 +234,12 @@ func (s *judgedTopic) expect() {
 		return
 	}
 	for _, f := range p.over {
-		if p.v.Feed.End == (envelope.Timestamp{}) || f.says.Compare(p.v.Feed.End) <= 0 {
+		if p.end == (envelope.Timestamp{}) || f.says.Compare(p.end) <= 0 {
 			c.resolved.Expect(f.says.String())
 		}
 	}
-	if p.v.Feed.End != (envelope.Timestamp{}) {
-		c.resolved.Expect(p.v.Feed.End.String())
+	if p.end != (envelope.Timestamp{}) {
+		c.resolved.Expect(p.end.String())
 	}
 	if s.v.state.scansOnly() {
 		c.resolved.Expect(s.v.state.Frontier.Scan.Listed)
@@ -253,11 +253,14 @@ func (s *judgedTopic) due() {
 	until := p.v.Until
 	// The bridge may have left out segments before its start, or before the target of a seek.
 	from := p.filter.From.Wall
+	if p.guess != nil {
+		from = p.guess.first.Wall
+	}
 	if to := p.sought.last.Time(); !to.IsZero() {
 		from = max(from, to.UnixNano())
 	}
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
-	all, ends := true, p.v.Feed.End != (envelope.Timestamp{})
+	all, ends := true, p.end != (envelope.Timestamp{})
 	for i, f := range p.over {
 		if all = s.delivered(i); !all {
 			break
@@ -273,8 +276,8 @@ func (s *judgedTopic) due() {
 		case s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) &&
 			most.Compare(until) > 0:
 			continue
-		case ends && (f.end.UnixNano() > p.v.Feed.End.Wall || i+1 == len(p.over) ||
-			p.over[i+1].segment.Time().UnixNano() > p.v.Feed.End.Wall+int64(segmentSlack)):
+		case ends && (f.end.UnixNano() > p.end.Wall || i+1 == len(p.over) ||
+			p.over[i+1].segment.Time().UnixNano() > p.end.Wall+int64(segmentSlack)):
 			continue // its marker has the end of all, if the bridge knew by then that it is the last
 		}
 		last = most
@@ -285,8 +288,8 @@ func (s *judgedTopic) due() {
 	switch n := len(p.over); {
 	case !ends:
 	case p.v.state != nil && p.v.state.Frontier.Ended,
-		p.v.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.Feed.End) > 0:
-		last = p.v.Feed.End
+		p.v.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.end) > 0:
+		last = p.end
 	}
 	if last != (envelope.Timestamp{}) {
 		v.Require(last.String())
@@ -302,7 +305,12 @@ func (s *judgedTopic) delivered(i int) bool {
 	case !p.v.Kafka.Transactional || len(c.cutAt) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
-	return c.noted >= c.ends[i]
+	for ; i < len(c.ends); i++ { // a segment without an event proves nothing
+		if i == 0 && c.ends[i] > 0 || i > 0 && c.ends[i] > c.ends[i-1] {
+			return c.noted >= c.ends[i]
+		}
+	}
+	return false
 }
 
 // look passes the validators what the state says before and after the topic was read.

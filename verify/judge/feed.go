@@ -30,7 +30,9 @@ type feedScan struct {
 	v      *verification
 	filter envelope.Filter
 	dead   *letters
-	sought sought // what seeks may have skipped
+	sought sought             // what seeks may have skipped
+	guess  *guess             // of the topic's part of the feed; nil: it is known
+	end    envelope.Timestamp // of what is delivered; zero: there is none
 
 	of     map[string]*comparison // by topic
 	only   *comparison            // of all events; nil: a template gives each event its topic
@@ -132,7 +134,7 @@ func (s *progressState) missing(check, promise, has, thing string, stray map[str
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
 func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTopic) (err error) {
 	p.filter, p.of, p.stray = v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
-	p.filter.To = v.Feed.End
+	p.filter.To, p.end = v.Feed.End, v.Feed.End
 	if p.filter.From, err = v.start(); err != nil {
 		return err
 	}
@@ -163,6 +165,7 @@ func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTo
 		if v.since != nil && !v.since.ended && l.manifest.Segment.Compare(v.since.next) > 0 {
 			return nil
 		}
+		p.extent.ends = l.manifest.Begin.Add(l.manifest.Interval)
 		if p.extent.oldest == (source.Segment{}) && after == (source.Segment{}) {
 			p.extent.oldest = l.manifest.Segment
 		}
@@ -174,6 +177,9 @@ func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTo
 		if l.manifest.Finalized {
 			p.finish(l.manifest)
 		}
+	}
+	if p.guess != nil {
+		p.guessEnd()
 	}
 	return nil
 }
@@ -194,12 +200,71 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 	if p.v.since != nil {
 		c.upTo = envelope.Timestamp{} // all of the segments that this round reads
 	}
-	if p.v.state == nil && c.upTo == (envelope.Timestamp{}) {
+	if p.v.state == nil {
 		// Without a state the topic's own markers say what is required, and a first pass finds them.
-		c.upTo, err = s.resolved(ctx)
+		span, keys, err := s.span(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.encoder.PinKey(keys) // a replay uses the schema of another topic
+		c.upTo = cmp.Or(c.upTo, span.resolved)
+		p.guessRange(span)
 	}
 	return c, err
 }
+
+// guess is what a topic without a state says of the part of the feed that it has. The settings may be those of another
+// topic: the state of a replay is gone after a clean-up.
+type guess struct {
+	span
+	from, to envelope.Timestamp // by the settings
+	ended    bool               // the last marker is of no segment, and of no BRIDGE_END_TIME
+}
+
+// guessRange decides whether the settings are those of the topic: then the last marker has their BRIDGE_END_TIME. If
+// not, the topic's first event says from where on events are required: the bridge began there, or before.
+func (p *feedScan) guessRange(has span) {
+	g := &guess{span: has, from: p.filter.From, to: p.filter.To}
+	if g.from != (envelope.Timestamp{}) && g.to != (envelope.Timestamp{}) && g.last == g.to {
+		return
+	}
+	p.guess, p.filter.From, p.filter.To = g, envelope.Timestamp{}, envelope.Timestamp{}
+}
+
+// guessEnd decides whether the last marker is one for an end time: the feed is that far, and no segment explains it.
+func (p *feedScan) guessEnd() {
+	g := p.guess
+	explained := slices.ContainsFunc(p.over, func(f finished) bool { return f.says == g.last })
+	p.end = envelope.Timestamp{}
+	if g.last == g.to || !explained && len(p.over) > 0 && p.over[0].says.Compare(g.last) < 0 &&
+		g.last.Wall <= p.extent.ends.UnixNano() {
+		p.end, g.ended = g.last, g.last != g.to
+	}
+}
+
+// doubt says why the range of the topic is unknown, if that matters: missing is how many events of the feed are before
+// the first one of the topic. Otherwise it returns "".
+func (g *guess) doubt(missing int64) string {
+	var none envelope.Timestamp
+	var why []string
+	if missing > 0 {
+		why = append(why, plain.Count(missing, "event")+" of the feed may be missing before its first one")
+	}
+	if g.first.Compare(g.from) < 0 && g.first != none || g.to != none && max(g.newest.Wall, g.last.Wall) > g.to.Wall {
+		why = append(why, "it has events outside of BRIDGE_START and BRIDGE_END_TIME")
+	}
+	if g.ended {
+		why = append(why, "its last marker is of no segment, but of an end time")
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("no state says which part of the feed the topic has (events from %s to %s): %s. If a replay "+
+		"wrote it, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to", day(g.first), day(g.newest),
+		strings.Join(why, ", and "))
+}
+
+func day(at envelope.Timestamp) string { return time.Unix(0, at.Wall).UTC().Format(time.RFC3339Nano) }
 
 // start returns the time before which the bridge leaves events out.
 func (v *verification) start() (envelope.Timestamp, error) {
@@ -283,6 +348,7 @@ type hole struct {
 // extent is what the feed still has.
 type extent struct {
 	oldest source.Segment
+	ends   time.Time // of the newest
 	holes  []hole
 }
 
@@ -313,7 +379,6 @@ type comparison struct {
 	noted   int64 // of the topic
 	given   int64 // events that the settings select
 	before  int64 // of them those before the start of their partition
-	skipped int64 // of them those that a seek may have skipped
 	scanned int64 // of them those that an initial scan stands for
 	older   int64 // records of segments or chunks that the feed has no more
 
@@ -328,10 +393,6 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 	}
 	required = required && (c.pass.v.state != nil || c.upTo != (envelope.Timestamp{})) &&
 		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-	if c.pass.sought.skips(seg, rec.Updated) {
-		required = false
-		c.skipped++
-	}
 	scanned := seg.Time().Before(c.fedFrom)
 	if scanned {
 		required = false
@@ -344,9 +405,21 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 			break
 		}
 	}
+	g, doubtful := c.pass.guess, false
+	before := g != nil && (g.first == (envelope.Timestamp{}) || rec.Updated.Compare(g.first) < 0)
+	switch skipped := c.pass.sought.skips(seg, rec.Updated); {
+	case required && skipped:
+		required, doubtful = false, g == nil
+	case required && before:
+		required, doubtful = false, rec.Updated.Compare(g.from) >= 0
+	}
 	for _, r := range recordsOf(rec, c.pass.v.avro) {
-		c.Expect(r, required)
-		if !scanned {
+		if doubtful {
+			c.Doubt(r)
+		} else {
+			c.Expect(r, required)
+		}
+		if !scanned && !before {
 			c.records++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -43,15 +44,24 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Without BRIDGE_ON_ERROR=dead_letter, permission to read it may be missing.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, plain.DeadLetterTopic(v.Name))
-	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.Topics.DeadLetter == "" {
-		return l, nil
+	names := []string{v.Name}
+	if v.state == nil { // a replay may have written the topic
+		names = append(names, setup.ReplayName(v.Name, v.Topic))
 	}
-	if err != nil {
-		return nil, err
+	for _, name := range names {
+		t, err := v.cluster.open(ctx, plain.DeadLetterTopic(name))
+		if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.Topics.DeadLetter == "" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.Topic = t.name
+		if err := t.readAll(ctx, func(r verify.Record) bool { l.add(&r); return true }); err != nil {
+			return nil, err
+		}
 	}
-	l.Topic = t.name
-	return l, t.readAll(ctx, func(r verify.Record) bool { l.add(&r); return true })
+	return l, nil
 }
 
 // add adds a record. After a crash or a seek the topic may have it twice.

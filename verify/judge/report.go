@@ -122,6 +122,11 @@ func (r *Report) fill(t *judgedTopic) {
 						"by the cursors nothing is delivered (since the last seek, if any)"
 				}
 			}
+			if k.name == "replay" && c.Status == Holds && pass.guess != nil {
+				if doubt := pass.guess.doubt(feed.Doubtful()); doubt != "" {
+					c.Status, c.Reason = NotChecked, doubt
+				}
+			}
 			if c.Status == NotChecked && !k.optional && !eventless && r.Problem == "" {
 				r.Problem = c.Name + ": " + c.Reason
 			}
@@ -129,10 +134,6 @@ func (r *Report) fill(t *judgedTopic) {
 		r.Checks = append(r.Checks, c)
 		if c.Status != Broken {
 			continue
-		}
-		if k.name == "replay" && state == nil {
-			r.note("without a state nothing says which part of the feed the topic has: for that of a replay whose " +
-				"state is deleted, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
 		}
 		if k.name == "replay" {
 			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
@@ -159,8 +160,10 @@ func (r *Report) fill(t *judgedTopic) {
 	if feed == nil {
 		return
 	}
-	r.noteSome(feed.skipped, "event",
-		"%s may be missing: bridge seek may have skipped them, or they are from before the start")
+	if pass.guess == nil {
+		r.noteSome(feed.Doubtful(), "event",
+			"%s of the feed not in the topic: bridge seek has skipped them, or they are from before the start")
+	}
 	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound()}
 	if d := &pass.dead.lettersReport; d.Topic != "" {
 		r.Feed.DeadLetters = d

@@ -40,7 +40,11 @@ func (v *verification) readState(ctx context.Context) (*progressState, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s == nil || s.Frontier == nil || v.Topic != "" && s.Frontier.Topics[v.Topic] == 0 {
+		if s == nil || s.Frontier == nil {
+			continue
+		}
+		found := &progressState{s, plain.StateTopic(name)}
+		if counts, _ := found.topics(); v.Topic != "" && counts[v.Topic] == 0 {
 			continue
 		}
 		if err := v.compatible(s.Frontier, name != v.Name); err != nil {
@@ -53,7 +57,7 @@ func (v *verification) readState(ctx context.Context) (*progressState, error) {
 			}
 		}
 		v.pinKeys(s)
-		return &progressState{s, plain.StateTopic(name)}, v.interval(s.Frontier)
+		return found, v.interval(s.Frontier)
 	}
 	return nil, nil
 }
@@ -63,23 +67,42 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 	if v.Topic == "" {
 		return nil // of a template: openJudged says that there is none
 	}
-	if !v.Topics.Shared {
-		claims, err := v.cluster.claims(ctx, v.Name)
-		if err != nil {
-			return err
+	claims, err := v.cluster.claims(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		what, records := "", catalog.RecordTopics(&c)
+		switch {
+		case v.Topic == plain.DeadLetterTopic(c.Name):
+			what = "dead letters, which are verified with the records"
+		case slices.Contains(records, v.Topic) && !v.Topics.Shared:
+			what = "records"
+		case plain.IsMarkerTopic(v.Topic) && slices.Contains(records, plain.RecordTopic(v.Topic)):
+			what = "markers, which are verified with the records"
+		default:
+			continue
 		}
-		for _, c := range claims {
-			if slices.Contains(catalog.RecordTopics(&c), v.Topic) {
-				return plain.SettingsErrorf("bridge %s has stored nothing about topic %s, which bridge %s writes: "+
-					"set BRIDGE_NAME=%[3]s", v.Name, v.Topic, c.Name)
-			}
-		}
+		return plain.SettingsErrorf("bridge %s has stored nothing about topic %s. Bridge %s, which reads feed %s, "+
+			"writes it: it holds %s. Set %s", v.Name, v.Topic, c.Name, c.Feed, what, v.settingsOf(&c))
 	}
 	if named {
 		return nil
 	}
 	return plain.SettingsErrorf("no bridge of the name %s has stored anything about topic %s on these brokers: "+
 		"check BRIDGE_NAME, BRIDGE_TOPIC and BRIDGE_KAFKA_BROKERS, or judge a copy with --topic %[2]s", v.Name, v.Topic)
+}
+
+// settingsOf returns the settings with which the topics of another bridge are judged, as far as its state tells.
+func (v *verification) settingsOf(c *offsets.Claim) string {
+	all := []string{"BRIDGE_NAME=" + c.Name}
+	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
+		recorded := name == offsets.FrozenStart || name == offsets.FrozenEnd
+		if have, ok := v.Records.Frozen[name]; ok && !recorded && have != c.Settings[name] {
+			all = append(all, name+"="+c.Settings[name])
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
@@ -208,10 +231,9 @@ func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
 
 // seeks returns the seeks that the state and the markers name.
 func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, err error) {
-	if p.v.state == nil || p.v.state.Frontier.Epoch == 0 {
+	if p.v.state != nil && p.v.state.Frontier.Epoch == 0 {
 		return s, nil
 	}
-	f := p.v.state.Frontier
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
 	for _, t := range judged {
 		first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all of them alike
@@ -222,22 +244,16 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 			named = t.seeks
 		}
 	}
+	if p.v.state == nil {
+		s.all, _ = moves(named)
+		return s, nil
+	}
+	f := p.v.state.Frontier
 	if f.Seek != nil && !f.Seek.Told {
 		named = append(named[:len(named):len(named)], cmp.Or(f.Seek.From.String(), "-")+" "+f.Seek.To)
 	}
-	text := f.Start // unless a marker names it
-	var moves []move
-	for _, seek := range named {
-		from, to, _ := strings.Cut(seek, " ")
-		m := move{}
-		if m.from, err = source.ParseSegment(strings.TrimPrefix(from, "-")); err != nil {
-			return s, err
-		}
-		if m.to, err = history.ParseTarget(to); err != nil {
-			return s, err
-		}
-		moves, text = append(moves, m), to
-	}
+	known, last := moves(named)
+	text := cmp.Or(last, f.Start)
 	if f.Seek != nil {
 		text = f.Seek.To
 	}
@@ -250,10 +266,23 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 			return s, nil // latest: nobody knows any more when that was
 		}
 	}
-	if int64(len(moves))+f.Replaced >= f.Epoch { // a repair or a reset has no marker
-		s.all = moves
+	if int64(len(known))+f.Replaced >= f.Epoch { // a repair or a reset has no marker
+		s.all = known
 	}
 	return s, nil
+}
+
+// moves returns the seeks that markers name, and where the last one went. A text that is none is a fault of its marker.
+func moves(named []string) (all []move, last string) {
+	for _, seek := range named {
+		from, to, _ := strings.Cut(seek, " ")
+		at, err := source.ParseSegment(strings.TrimPrefix(from, "-"))
+		target, wrong := history.ParseTarget(to)
+		if err == nil && wrong == nil {
+			all, last = append(all, move{at, target}), to
+		}
+	}
+	return all, last
 }
 
 // initialScan returns the initial scan, if the state still has it: later scans replace it.

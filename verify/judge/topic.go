@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -79,6 +80,10 @@ func (v *verification) openJudged(ctx context.Context) (all []*judgedTopic, err 
 		if err := s.learn(ctx, int(counts[name]), v.Until, v.Records.Partition); err != nil {
 			return nil, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
+		if v.state == nil && s.hasLetters() {
+			return nil, plain.SettingsErrorf("topic %s holds dead letters of a bridge: they are verified with the "+
+				"topic of its records", name)
+		}
 		if v.ReadFeed || v.ReadAccount {
 			if s.encoder, err = v.Records.Encoder(ctx, name); err != nil {
 				return nil, v.unread(err, name)
@@ -86,6 +91,16 @@ func (v *verification) openJudged(ctx context.Context) (all []*judgedTopic, err 
 		}
 	}
 	return all, nil
+}
+
+// hasLetters reports whether each partition begins with a dead letter.
+func (s *judgedTopic) hasLetters() bool {
+	for _, r := range s.heads {
+		if r.Header("content") == nil || r.Header("part") == nil {
+			return false
+		}
+	}
+	return len(s.heads) > 0
 }
 
 func (v *verification) open(ctx context.Context, name string) (*topic, error) {
@@ -278,17 +293,45 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 // all wants every record.
 func all(verify.Record) (more bool) { return true }
 
-// resolved returns the time of the oldest last marker of a partition, or zero if a partition has no marker.
-func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
-	if err := t.readAll(ctx, all); err != nil || len(t.markers) < len(t.to) {
-		return least, err
-	}
+// span is the part of the feed that a topic has, by its own records: the first and the newest event, zero if they have
+// no time, the newest marker, and the marker that all partitions have.
+type span struct{ first, newest, last, resolved envelope.Timestamp }
+
+// span reads the span of the topic, and the id of the schema that its Avro keys begin with.
+func (t *topic) span(ctx context.Context) (s span, keys int, err error) {
+	err = t.readAll(ctx, func(r verify.Record) (more bool) {
+		if r.Key == nil || r.Scanned() {
+			return true
+		}
+		if len(r.Key) >= 5 && keys == 0 {
+			keys = int(binary.BigEndian.Uint32(r.Key[1:]))
+		}
+		from, err := envelope.ParseTimestamp(string(r.Updated()))
+		to := from
+		if err != nil { // the record may be of any moment in its millisecond
+			from, to = envelope.Timestamp{Wall: (r.Millis + 1) * 1e6}, envelope.Timestamp{Wall: r.Millis * 1e6}
+		}
+		known := err == nil || r.Millis > 0
+		if known && (s.first == (envelope.Timestamp{}) || from.Compare(s.first) < 0) {
+			s.first = from
+		}
+		if to.Compare(s.newest) > 0 {
+			s.newest = to
+		}
+		return true
+	})
 	for _, at := range t.markers {
-		if least == (envelope.Timestamp{}) || at.Compare(least) < 0 {
-			least = at
+		if at.Compare(s.last) > 0 {
+			s.last = at
+		}
+		if s.resolved == (envelope.Timestamp{}) || at.Compare(s.resolved) < 0 {
+			s.resolved = at
 		}
 	}
-	return least, nil
+	if len(t.markers) < len(t.to) {
+		s.resolved = envelope.Timestamp{}
+	}
+	return s, keys, err
 }
 
 // cuts returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
