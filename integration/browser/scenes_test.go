@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/history"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
@@ -23,8 +26,9 @@ import (
 // scene is an instance as the status page sees it, in a state that a picture can be made of: its clock stands.
 type scene struct {
 	*ops.Monitor
-	now   time.Time
-	state *offsets.State
+	now     time.Time
+	state   *offsets.State
+	written int64
 }
 
 // State implements ops.Engine.
@@ -227,6 +231,7 @@ func (s *scene) commit(events int, age time.Duration, drained bool) {
 		if drained {
 			c.Published = s.now.Add(-2 * time.Second)
 		}
+		c.Recent = s.records(p, age)
 		s.Committed(c)
 		s.state.Cursors[p].Counts.Read += int64(events / 3)
 		s.Wrote("blob-changes", 2*p, events/6+int(p))
@@ -236,4 +241,25 @@ func (s *scene) commit(events int, age time.Duration, drained bool) {
 			s.Active(p, bridge.Drained)
 		}
 	}
+}
+
+// records are the last ones of a transaction.
+func (s *scene) records(lease int32, age time.Duration) *pipeline.Recent {
+	r := new(pipeline.Recent)
+	for i, path := range []string{
+		"invoices/2026/01/scan of a rather long letter, first page.pdf", "photos/originals/2026/01/31/cat-on-the-roof.jpg",
+		"logs/app/2026-01-31T13.json",
+	} {
+		s.written += 7
+		kind, size := "BlobCreated", 640+11*i
+		if i == 2 {
+			kind, size = "BlobDeleted", 127
+		}
+		r.Keep(&kgo.Record{
+			Topic: "blob-changes", Partition: 2*lease + int32(i%2), Offset: 1_204_511 + s.written, Key: []byte(`["` + path + `"]`),
+			Value: make([]byte, size), Timestamp: s.now.Add(-age - time.Duration(i)*time.Second),
+			Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("Microsoft.Storage." + kind)}},
+		})
+	}
+	return r
 }

@@ -1,12 +1,12 @@
 // Looks at the status page in each of its states as people do: on a desk, on a tablet, on a phone, at night, by keyboard.
 //
-//   node states.cjs URL DIRECTORY STATE…    prints a line of JSON: what it saw; pictures go to DIRECTORY. "fail" on stdout
+//   node states.cjs URL DIRECTORY TIMES STATE…    prints a line of JSON: what it saw; pictures go to DIRECTORY. "fail" on stdout
 //                                           asks for an error in the last state, "stop" for the end of the server; a
 //                                           line on stdin says that it is done.
 'use strict';
 const { open, main, ask } = require('./chromium.cjs');
 
-const widths = { phone: 360, tablet: 768, desk: 1180 };
+const widths = { phone: 390, tablet: 768, desk: 1180 };
 
 // The smallest contrast of text against what is behind it, as WCAG computes it.
 function contrast() {
@@ -34,7 +34,22 @@ function overflow() {
 const names = page => page.evaluate(() => [...document.querySelectorAll('[role=img], [role=progressbar]')].filter(e => e.checkVisibility()).map(e =>
   ({ what: e.id, name: e.getAttribute('aria-label') || document.getElementById(e.getAttribute('aria-labelledby') || '')?.textContent || '', now: e.getAttribute('aria-valuenow') })));
 
-main(async (browser, [url, dir, ...states]) => {
+// Words that are broken although they would fit into a line. Slashes, hyphens and dots may end a line.
+function broken() {
+  const found = [], walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    if (!node.parentElement.checkVisibility()) continue;
+    for (const word of node.data.matchAll(/\w{1,24}/g)) {
+      const r = document.createRange();
+      r.setStart(node, word.index);
+      r.setEnd(node, word.index + word[0].length);
+      if (new Set([...r.getClientRects()].map(b => Math.round(b.top))).size > 1 && word[0].length < 24) found.push(word[0]);
+    }
+  }
+  return found;
+}
+
+main(async (browser, [url, dir, times, ...states]) => {
   const seen = { views: [], problems: [], foreign: [] };
   const visit = (state, name, options) => open(browser, url + state + '/', options, page => {
     page.on('console', m => { if (m.type() === 'error' || m.type() === 'warning') seen.problems.push(`${state}, ${name}: ${m.text()}`); });
@@ -45,8 +60,9 @@ main(async (browser, [url, dir, ...states]) => {
     const text = id => page.locator('#' + id).innerText();
     const v = {
       state, name, verdict: await page.locator('#verdict').getAttribute('class'), headline: await text('headline'), detail: await text('detail'), all: await page.locator('body').innerText(),
-      overflow: await page.evaluate(overflow), contrast: await page.evaluate(contrast), names: await names(page), title: await page.title(), said: await page.locator('#announce').textContent(),
-      samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(), partitions: await page.locator('#parts li').count(),
+      overflow: await page.evaluate(overflow), broken: await page.evaluate(broken), contrast: await page.evaluate(contrast), names: await names(page), title: await page.title(), said: await page.locator('#announce').textContent(),
+      samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(), partitions: await page.locator('#parts li').count(), records: await page.locator('#records tr').count(),
+      ribbon: await text('ribbon-to'), newest: await page.locator('#position dt:has-text("newest segment") + dd').textContent(),
     };
     await page.screenshot({ path: `${dir}/status-${state}-${name}.png`, fullPage: true });
     seen.views.push(v);
@@ -68,12 +84,16 @@ main(async (browser, [url, dir, ...states]) => {
     await night.context().close();
   }
 
+  const spans = await visit(states[0], 'desk', {});
+  seen.spans = await spans.evaluate(all => all.map(s => span(s)), JSON.parse(times));
+  await spans.context().close();
+
   seen.fleet = [];
   for (const [name, width] of Object.entries(widths)) { // the list of a process with many
     const page = await visit('fleet', name, { viewport: { width, height: 800 } });
     await page.screenshot({ path: `${dir}/fleet-${name}.png`, fullPage: true });
     seen.fleet.push({
-      name, overflow: await page.evaluate(overflow), remedy: await page.locator('.remedy').first().evaluate(e => e.getBoundingClientRect().width),
+      name, overflow: await page.evaluate(overflow), broken: await page.evaluate(broken), remedy: await page.locator('.remedy').first().evaluate(e => e.getBoundingClientRect().width),
       labels: await page.locator('#bridges td').first().evaluate(e => getComputedStyle(e, '::before').content), all: await page.locator('body').innerText(),
     });
     await page.context().close();

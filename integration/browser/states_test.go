@@ -4,21 +4,27 @@ package browser
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 )
 
 // view is what a browser shows of a state.
 type view struct {
 	State, Name, Verdict, Headline, Detail, All, Title, Said string
 
-	Overflow []string
+	Overflow, Broken []string
+	Ribbon, Newest   string
+	Records          int
+
 	Contrast struct {
 		Ratio float64
 		Text  string
@@ -33,7 +39,7 @@ var wanted = map[string]struct{ verdict, headline, detail string }{
 	"start":       {"starting", "Starting", "the brokers have not answered yet"},
 	"catching-up": {"catching_up", "Catching up", "segment 4 of 7, 44 %, 210,000 events/s, about 1m"},
 	"bundles":     {"catching_up", "Catching up", "segment 2,901 of 9,500, 30 %, 61,000 events/s, about 11m0s left"},
-	"live":        {"up_to_date", "Up to date", "last event 93 s ago · resolved up to 2026-01-31 11:45:00 UTC"},
+	"live":        {"up_to_date", "Up to date", "last event 1m33s ago · resolved up to 2026-01-31 11:45:00 UTC"},
 	"sweeping":    {"up_to_date", "Up to date", "sweeping the topics: partition 1 of 6, 0 %"},
 	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
 	"kafka-down": {
@@ -64,6 +70,8 @@ func TestPageStates(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	dir := t.TempDir()
+	spans := []float64{0, 1, 59.4, 59.6, 60, 93, 3599, 3600, 3659, 7260, 86399, 172799, 172800, 2374 * 86400.5}
+	times := strings.ReplaceAll(fmt.Sprint(spans), " ", ",")
 	var seen struct {
 		Views         []view
 		Focus         []struct{ What, Outline string }
@@ -75,15 +83,21 @@ func TestPageStates(t *testing.T) {
 		Fleet []struct {
 			Name, All, Labels string
 			Remedy            float64
-			Overflow          []string
+			Overflow, Broken  []string
 		}
+		Spans []string
 	}
 	err := Run(".", "states.cjs", &seen, map[string]func(){
 		"fail": func() { last.Failed(-1, errors.New("no route to host")) },
 		"stop": server.Close,
-	}, append([]string{server.URL + "/", dir}, sceneStates...)...)
+	}, append([]string{server.URL + "/", dir, times}, sceneStates...)...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i, s := range spans {
+		if want := plain.Span(time.Duration(s * float64(time.Second))); i >= len(seen.Spans) || seen.Spans[i] != want {
+			t.Errorf("%v s are %q, elsewhere %q", s, seen.Spans, want)
+		}
 	}
 
 	for _, v := range seen.Views {
@@ -99,6 +113,18 @@ func TestPageStates(t *testing.T) {
 		}
 		if len(v.Overflow) > 0 {
 			t.Errorf("%s: wider than the page: %q", at, v.Overflow)
+		}
+		if len(v.Broken) > 0 {
+			t.Errorf("%s: broken words: %q", at, v.Broken)
+		}
+		// 2026-01-31 12:00 and 2026/01/31/1200 (1h0m ahead)
+		segment := strings.NewReplacer("-", "/", " ", "/", ":", "").Replace(v.Ribbon)
+		if newest, _, _ := strings.Cut(v.Newest, " "); newest != segment || segment == "" {
+			t.Errorf("%s: the ribbon ends at %q, and the newest segment is %q", at, v.Ribbon, v.Newest)
+		}
+		if want := 8; v.Records != want && (v.State != "start" || v.Records != 0) ||
+			v.State == "start" && !strings.Contains(v.All, "committed no record since its start") {
+			t.Errorf("%s: %d records", at, v.Records)
 		}
 		if v.Contrast.Ratio < 4.5 {
 			t.Errorf("%s: contrast %.1f of %q", at, v.Contrast.Ratio, v.Contrast.Text)
@@ -140,9 +166,9 @@ func TestPageStates(t *testing.T) {
 		}
 	}
 	for _, v := range seen.Fleet {
-		if len(v.Overflow) > 0 || v.Remedy < 150 || !strings.Contains(v.All, "of 3 degraded") {
-			t.Errorf("the list, %s: wider than the page: %q; a remedy is %.0f wide; it says %s", v.Name, v.Overflow, v.Remedy,
-				v.All)
+		if len(v.Overflow)+len(v.Broken) > 0 || v.Remedy < 150 || !strings.Contains(v.All, "of 3 degraded") {
+			t.Errorf("the list, %s: wider than the page: %q; broken words: %q; a remedy is %.0f wide; it says %s", v.Name,
+				v.Overflow, v.Broken, v.Remedy, v.All)
 		}
 		if labels := v.Labels != "none"; labels != (v.Name == "phone") {
 			t.Errorf("the list, %s: labels: %s", v.Name, v.Labels)

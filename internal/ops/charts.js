@@ -3,10 +3,7 @@
 const svgNames = $('hour').namespaceURI;
 
 // The charts show as much of the last hour as there is: after a start, a few points would be a hairline.
-function windowOf(h) {
-  const age = h.time.length ? now / 1000 - h.time[0] : 0, step = age < 300 ? 60 : 300;
-  return Math.min(3600, Math.max(60, step * Math.ceil(age / step)));
-}
+const windowOf = () => Math.min(3600, Math.max(1, age));
 
 // Each chart has lines of one value per sample, stacked; null leaves a hole.
 const lines = {
@@ -24,7 +21,7 @@ function draw(id, what, h, text) {
   const svg = $(id + '-chart'), base = h.time.map(() => 0);
   const stacked = lines[id].map(([cls, of]) => [cls, of(h).map((v, i) => v == null ? null : base[i] += v), base.slice()]);
   const top = Math.max(1e-9, ...stacked.flatMap(([, values]) => values.filter(v => v != null)));
-  const end = now / 1000, wide = windowOf(h), x = i => (360 - 360 * (end - h.time[i]) / wide).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
+  const end = now / 1000, wide = windowOf(), x = i => (360 - 360 * (end - h.time[i]) / wide).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
   const floor = h.time.map(() => 0), areas = [], over = [];
   for (const [cls, values] of stacked) {
     let line = '', area = '';
@@ -51,26 +48,24 @@ function draw(id, what, h, text) {
   svg.setAttribute('aria-label', what + ' in the last hour: ' + (known ? 'highest ' + text(top) : 'nothing known yet'));
 }
 function drawVerdicts(h) {
-  const end = now / 1000, wide = windowOf(h), one = 3600 / wide, rects = [], counts = {};
-  h.verdict.forEach((v, i) => {
-    counts[v] = (counts[v] || 0) + 1;
-    const x = 360 - one - 360 * (end - h.time[i]) / wide, last = rects[rects.length - 1];
-    if (last && h.verdict[i - 1] === v && x - last.end < 2 * one) {
-      last.end = x + one;
-    } else {
-      rects.push({ v, x, end: x + one });
-    }
+  const end = now / 1000, wide = windowOf(), rects = [], taken = {};
+  h.verdict.forEach((v, i) => { // of the time since the sample before
+    const to = h.time[i], since = i && to - h.time[i - 1] < 3 * h.interval_seconds ? h.time[i - 1] : to - (i ? h.interval_seconds : 0);
+    taken[v] = (taken[v] || 0) + to - since;
+    const x = 360 - 360 * (end - since) / wide, right = 360 - 360 * (end - to) / wide, last = rects[rects.length - 1];
+    if (last && last.v === v && x - last.end < 1) last.end = right;
+    else rects.push({ v, x, end: right });
   });
   $('hour').replaceChildren(...rects.map(({ v, x, end }) => {
     const r = document.createElementNS(svgNames, 'rect');
     r.setAttribute('class', v);
     r.setAttribute('x', x);
-    r.setAttribute('width', end - x);
+    r.setAttribute('width', Math.max(0, end - x));
     r.setAttribute('height', 1);
     return r;
   }));
   $('hour').dataset.samples = h.verdict.length;
-  const parts = Object.entries(counts).map(([v, n]) => v.replaceAll('_', ' ') + ' ' + span(n * h.interval_seconds));
+  const parts = Object.entries(taken).map(([v, n]) => v.replaceAll('_', ' ') + ' ' + span(n));
   $('hour').setAttribute('aria-label', 'Verdicts of the last hour: ' + (parts.join(', ') || 'none yet'));
 }
 let hour = null;
@@ -80,5 +75,5 @@ function drawHour() {
   draw('rate', 'Throughput', hour, v => number(v) + ' events/s');
   draw('marker', 'Age of the resolved time', hour, span);
   drawVerdicts(hour);
-  for (const e of document.querySelectorAll('.since')) e.textContent = Math.round(windowOf(hour) / 60) + ' min ago';
+  for (const e of document.querySelectorAll('.since')) e.textContent = age < 3600 ? `start, ${span(age)} ago` : '1 hour ago';
 }

@@ -62,35 +62,51 @@ func (m *Monitor) Sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &m.samples
-	now := sample{
-		at: s.Now, azure: s.Lag.Azure, bridge: s.Lag.Bridge, resolved: s.Lag.Resolved, verdict: s.Verdict.Code,
-	}
+	now := sampleOf(s)
 	if took := s.Now.Sub(r.at).Seconds(); !r.at.IsZero() && took > 0 {
 		now.events = float64(s.SinceStart.Events-r.events) / took
 		now.bytes = float64(s.SinceStart.Bytes-r.bytes) / took
 	}
-	r.at, r.events, r.bytes = s.Now, s.SinceStart.Events, s.SinceStart.Bytes
 	r.all[r.next] = now
+	r.at, r.events, r.bytes = s.Now, s.SinceStart.Events, s.SinceStart.Bytes
 	r.next = (r.next + 1) % samplesKept
 	r.full = r.full || r.next == 0
 }
 
-// LastHour returns the samples.
+// sampleOf returns the sample of a moment, without rates.
+func sampleOf(s *Status) sample {
+	return sample{
+		at: s.Now, azure: s.Lag.Azure, bridge: s.Lag.Bridge, resolved: s.Lag.Resolved, verdict: s.Verdict.Code,
+	}
+}
+
+// early is how many samples there are in the first minute.
+const early = int(time.Minute / sampleInterval)
+
+// LastHour returns the samples. In the first minute this moment is behind them: they would be too few for a chart.
 func (m *Monitor) LastHour() *History {
+	s := m.Snapshot()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &m.samples
-	n, first := r.next, 0
+	var all []sample
 	if r.full {
-		n, first = samplesKept, r.next
+		all = append(all, r.all[r.next:]...)
 	}
+	all = append(all, r.all[:r.next]...)
+	if n := len(all); n > 0 && n <= early && s.Now.After(r.at) {
+		now := sampleOf(s)
+		now.events, now.bytes = s.Throughput.Events, s.Throughput.Bytes
+		all = append(all, now)
+	}
+	n := len(all)
 	h := &History{
 		Interval: sampleInterval.Seconds(), Time: make([]int64, n),
 		Azure: make([]*float64, n), Bridge: make([]*float64, n), Resolved: make([]*float64, n),
 		Events: make([]float64, n), Bytes: make([]float64, n), Verdict: make([]string, n),
 	}
-	for i := range n {
-		s := &r.all[(first+i)%samplesKept]
+	for i := range all {
+		s := &all[i]
 		h.Time[i], h.Azure[i], h.Bridge[i], h.Resolved[i] = s.at.Unix(), s.azure, s.bridge, s.resolved
 		h.Events[i], h.Bytes[i], h.Verdict[i] = s.events, s.bytes, s.verdict
 	}

@@ -53,3 +53,25 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 			got.Resolved[last])
 	}
 }
+
+// The first seconds have a chart: the start, and this moment with the rate since then. Later there are samples enough.
+func TestHistoryOfTheFirstSeconds(t *testing.T) {
+	m, _, now := busy(t)
+	m.Sample()
+	began := *now
+	*now = now.Add(2 * time.Second)
+	m.Committed(bridge.Commit{Lease: 0, Read: 100, Bytes: 1000, Seen: *now})
+	h := m.LastHour()
+	if len(h.Time) != 2 || h.Time[0] != began.Unix() || h.Time[1] != now.Unix() || h.Events[1] == 0 ||
+		h.Events[1] != m.Snapshot().Throughput.Events || h.Bytes[1] != m.Snapshot().Throughput.Bytes {
+		t.Errorf("after 2 s: %+v", h)
+	}
+	for range early {
+		*now = now.Add(sampleInterval)
+		m.Sample()
+	}
+	*now = now.Add(2 * time.Second)
+	if n := len(m.LastHour().Time); n != early+1 {
+		t.Errorf("after a minute: %d samples", n)
+	}
+}

@@ -61,6 +61,7 @@ type Monitor struct {
 	storage  contact
 	samples  samples
 	written  map[partition]written
+	recent   []Record       // committed, the newest first
 	lost     []Lost         // the last ones
 	gone     status.Problem // of a topic that was deleted; none: all are there
 
@@ -185,6 +186,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 		m.observed.latency("bridge", now.Sub(c.Published))
 		m.observed.latency("total", now.Sub(c.Seen))
 	}
+	m.keep(c)
 	l := m.leases[c.Lease]
 	if l == nil {
 		return

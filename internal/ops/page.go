@@ -9,16 +9,16 @@ import (
 	"net/http"
 )
 
-//go:embed page.html page.css page.js charts.js ribbon.js fleet.html fleet.css fleet.js
+//go:embed page.html page.css page.js charts.js ribbon.js common.js fleet.html fleet.css fleet.js
 var parts embed.FS
 
 // Pages are one document each, so that they need nothing but themselves.
 var (
 	page = assemble("page.html", map[string][]string{
-		"style": {"page.css"}, "script": {"page.js", "charts.js", "ribbon.js"},
+		"style": {"page.css"}, "script": {"common.js", "page.js", "charts.js", "ribbon.js"},
 	})
 	fleetPage = assemble("fleet.html", map[string][]string{
-		"style": {"page.css", "fleet.css"}, "script": {"fleet.js"},
+		"style": {"page.css", "fleet.css"}, "script": {"common.js", "fleet.js"},
 	})
 )
 

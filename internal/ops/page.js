@@ -1,28 +1,26 @@
 
-'use strict';
-const $ = id => document.getElementById(id);
-const show = (id, text) => { const e = $(id); if (e.textContent !== text) e.textContent = text; };
-const number = n => n.toLocaleString('en-US', { maximumFractionDigits: n < 10 ? 1 : 0 });
-const size = n => { let i = 0; for (; n >= 1024 && i < 4; i++) n /= 1024; return number(n) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][i]; };
-const span = s => s == null ? 'unknown' : s < 1 ? s.toFixed(1) + ' s' : s < 120 ? Math.round(s) + ' s' : s < 7200 ? Math.round(s / 60) + ' min' : s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' days';
 const time = t => t ? t.slice(0, 19).replace('T', ' ') + ' UTC' : '–';
 const longText = 160; // characters of an error before it is cut
-let now = 0; // of the instance
+let now = 0, age = 0; // the instance's clock, and its seconds since the start
 const ago = t => !t ? '–' : now - Date.parse(t) < 1000 ? 'just now' : span((now - Date.parse(t)) / 1000) + ' ago';
 
-// Text only: what comes from errors and names is never read as markup.
-function element(name, text, cls) {
-  const e = document.createElement(name);
-  if (text != null) e.textContent = text;
-  if (cls) e.className = cls;
-  return e;
-}
 function list(id, pairs) {
   $(id).replaceChildren(...pairs.flatMap(([k, v, title]) => {
     const dd = element('dd', v);
     if (title) dd.title = title;
     return [element('dt', k), dd];
   }));
+}
+
+// rowOf returns a row of a table; on a phone, each cell has the name of its column before it.
+function rowOf(cells) {
+  const tr = element('tr');
+  for (const [label, text] of cells) {
+    const td = element('td', text);
+    td.dataset.label = label;
+    tr.append(td);
+  }
+  return tr;
 }
 
 const tones = { up_to_date: '10703a', catching_up: '0a58c2', starting: '0a58c2', degraded: 'd98a00', silent: 'b3261e' };
@@ -54,11 +52,13 @@ const meaning = {
   drained: 'drained: everything is delivered', waiting: 'waiting for work', working: 'working', failing: 'failing',
   stuck: 'stuck', elsewhere: 'not held by this instance', unused: 'not used yet',
 };
+const ageOf = s => (Date.parse(s.now) - Date.parse(s.up_since)) / 1000;
 function render(s) {
   now = Date.parse(s.now);
+  age = ageOf(s);
   document.body.classList.remove('stale');
   show('name', s.name);
-  show('instance', `${s.instance} · ${s.version} · up ${span((now - Date.parse(s.up_since)) / 1000)} · ${s.delivery.replaceAll('_', ' ')} · ${s.feed}`);
+  show('instance', `${s.instance} · ${s.version} · up ${span(age)} · ${s.delivery.replaceAll('_', ' ')} · ${s.feed}`);
   const p = s.position, g = s.progress, code = s.verdict.code;
   const text = g ? s.verdict.text.replace(', ' + g.phase, ': ' + g.phase) : s.verdict.text;
   const [headline, ...rest] = text.split(': '), detail = rest.join(': ');
@@ -69,7 +69,7 @@ function render(s) {
   const a = s.lag.azure_seconds, b = s.lag.bridge_seconds;
   show('lag', b == null ? 'unknown' : span((a || 0) + b));
   show('azure', span(a)); show('ours', span(b));
-  show('rate', number(s.throughput.events_per_second) + ' events/s');
+  show('rate', s.since_start.transactions || code === 'up_to_date' ? number(s.throughput.events_per_second) + ' events/s' : 'nothing yet');
   show('bytes', size(s.throughput.bytes_per_second) + '/s'); show('events', number(s.since_start.events));
   show('resolved', p.resolved ? ago(p.resolved) : 'nothing yet');
   show('marker', time(p.resolved)); show('markers', number(s.since_start.markers));
@@ -78,7 +78,7 @@ function render(s) {
   const errors = s.errors || [];
   $('errors').replaceChildren(...(errors.length ? errors : [null]).map(e => {
     if (!e) return element('li', 'none', 'dim');
-    const li = element('li'), head = element('div', `${ago(e.time)} · ${e.lease < 0 ? 'instance' : 'lease ' + e.lease} · ${e.class}${e.count > 1 ? ` · ${number(e.count)} times` : ''}`, 'dim');
+    const li = element('li'), head = element('div', `${ago(e.time)} · ${e.lease < 0 ? 'instance' : 'lease ' + e.lease}${e.class === 'other' ? '' : ' · ' + e.class}${e.count > 1 ? ` · ${number(e.count)} times` : ''}`, 'dim');
     head.title = time(e.time);
     li.append(head);
     if (e.remedy) head.after(element('div', e.remedy, 'remedy'));
@@ -106,24 +106,15 @@ function render(s) {
   }) : [element('span', 'none yet', 'dim')]));
   $('strip').setAttribute('aria-label', all.length ? Object.entries(counts).map(([state, n]) => `${n} ${meaning[state] || state}`).join(', ') : 'no leases yet');
   $('details').hidden = !all.length;
-  const labels = ['Lease', 'State', 'Owner', 'Segment', 'Read to', 'Events', 'Last commit'];
-  $('leases').replaceChildren(...all.map(l => {
-    const tr = element('tr');
-    [l.lease, l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : ''), (l.owner || '–') + (l.here ? ' (here)' : ''),
-      l.with_frontier && p.completed ? p.completed + ' (done)' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–',
-      Object.entries(l.shards || {}).map(([k, v]) => k + ': ' + v).join('  ') || '–', number(l.events), ago(l.committed)].forEach((text, i) => {
-      const td = element('td', text);
-      td.dataset.label = labels[i];
-      tr.append(td);
-    });
-    return tr;
-  }));
+  $('leases').replaceChildren(...all.map(l => rowOf([
+    ['Lease', l.lease], ['State', l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : '')], ['Owner', (l.owner || '–') + (l.here ? ' (here)' : '')],
+    ['Segment', l.with_frontier && p.completed ? p.completed + ' (done)' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–'],
+    ['Read to', Object.entries(l.shards || {}).map(([k, v]) => k + ': ' + v).join('  ') || '–'], ['Events', number(l.events)], ['Last commit', ago(l.committed)]])));
 
-  // What this instance has written to each partition: a bar each, of the topic with most records.
+  // What this instance has written to each partition: a bar each, of the topic with most records; and its last records.
   const sum = {}, parts = s.partitions || [];
   for (const x of parts) sum[x.topic] = (sum[x.topic] || 0) + x.records;
   const most = Object.keys(sum).sort((x, y) => sum[y] - sum[x])[0], bars = parts.filter(x => x.topic === most);
-  $('parts-section').hidden = !bars.length;
   const top = Math.max(1, ...bars.map(x => x.records)), low = Math.min(...bars.map(x => x.records));
   $('parts').replaceChildren(...bars.map(x => {
     const li = element('li'), bar = element('i');
@@ -132,29 +123,29 @@ function render(s) {
     li.append(bar, element('span', bars.length > 24 ? '' : x.partition));
     return li;
   }));
-  if (bars.length) {
-    const all = Object.keys(sum).length, text = `${number(low)} to ${number(top)} records and markers in each partition, written here since the start`;
-    show('parts-topic', most + (all > 1 ? ` and ${number(all - 1)} more topics` : ''));
-    show('parts-text', text + (p.resolved ? ` · each has the marker ${time(p.resolved)}` : ''));
-    $('parts').setAttribute('aria-label', text);
-  }
+  $('parts').hidden = !bars.length;
+  const others = Object.keys(sum).length - 1, wrote = bars.length ? `${low === top ? number(top) : number(low) + ' to ' + number(top)} records and markers in each partition, written here since the start` : 'this instance has written nothing since its start';
+  show('parts-topic', bars.length ? most + (others > 0 ? ` and ${count(others, 'more topic')}` : '') : '');
+  show('parts-text', wrote + (p.resolved ? ` · each has the marker ${time(p.resolved)}` : ''));
+  $('parts').setAttribute('aria-label', wrote);
+  const records = s.last_records || [], topicsOf = new Set(records.map(r => r.topic)).size, typed = records.some(r => r.type);
+  const columns = [['Partition', r => (topicsOf > 1 ? r.topic + '/' : '') + r.partition], ['Offset', r => r.offset < 0 ? '–' : number(r.offset)], ['Key', r => r.key],
+    ...(typed ? [['Event', r => r.type || '–']] : []), ['Time', r => time(r.time)], ['Value', r => r.bytes ? size(r.bytes) : 'no bytes']];
+  $('records-head').replaceChildren(...columns.map(([name]) => element('th', name)));
+  $('records').replaceChildren(...records.map(r => rowOf(columns.map(([name, of]) => [name, of(r)]))));
+  $('records-table').hidden = !records.length;
+  show('records-text', records.length ? (topicsOf > 1 ? '' : records[0].topic) : 'this instance has committed no record since its start');
   $('example-section').hidden = !s.example;
   if (s.example && !$('example').children.length) {
     list('example', [['key', s.example.key], ['value', s.example.value || 'no bytes'], ...(s.example.headers || []).map(h => [h.slice(0, h.indexOf(': ')), h.slice(h.indexOf(': ') + 2)])]);
   }
 
-  list('position', [
-    ['current segment', p.current || (p.ended ? 'ended' : code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
-    ['newest segment', p.newest ? p.newest + (p.backlog_seconds ? ` (${span(p.backlog_seconds)} ahead)` : '') : 'unknown'],
-    ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
-    ['older history held', span(p.headroom_seconds)], ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
-  ]);
   const t = s.since_start;
   list('totals', [['records', number(t.records)], ['left out by settings', number(t.filtered)],
     ...(t.unknown ? [['of an unknown type', number(t.unknown)]] : []), ['late', number(t.late)], ['dead letters', number(t.dead_lettered)],
     ['transactions', number(t.transactions)], ['segments completed', number(t.segments)], ['bytes', size(t.bytes)]]);
   const topics = s.topics || [], shown = topics.slice(0, 10);
-  list('topics', [...shown.map(x => [x.name, x.partitions + ' partitions']), ...(topics.length > shown.length ? [['and more', number(topics.length - shown.length)]] : []),
+  list('topics', [...shown.map(x => [x.name, count(x.partitions, 'partition')]), ...(topics.length > shown.length ? [['and more', number(topics.length - shown.length)]] : []),
     ...(topics.length ? [] : [['none yet', '']])]);
   show('updated', 'updated ' + time(s.now));
 }
@@ -176,7 +167,7 @@ async function tick() {
     heard = Date.now();
     if (heard >= due) {
       hour = await read('history');
-      due = heard + 10000;
+      due = heard + (ageOf(s) < 120 ? 2000 : 10000); // the first points of a chart come soon
     }
     drawHour();
   } catch (e) {

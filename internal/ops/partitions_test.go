@@ -1,9 +1,14 @@
 package ops
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
 )
 
 // The page has what was written to each partition of the topics of records, not of others, and not of too many.
@@ -37,5 +42,43 @@ func TestPartitions(t *testing.T) {
 	}
 	if have, kept := len(m.Snapshot().Partitions), len(m.written); have != mostPartitions || kept > mostWritten {
 		t.Errorf("%d of %d partitions", have, kept)
+	}
+}
+
+// The status has the last records that were committed, the newest first, and their keys as text that does no harm.
+func TestLastRecords(t *testing.T) {
+	m, _, clock := watching(t)
+	if have := m.Snapshot().Recent; have == nil || len(have) > 0 {
+		t.Errorf("at first: %+v", have)
+	}
+	offset := int64(0)
+	commit := func(keys ...string) {
+		r := new(pipeline.Recent)
+		for _, key := range keys {
+			offset++
+			r.Keep(&kgo.Record{
+				Topic: "changes", Partition: 2, Offset: offset, Key: []byte(key), Value: []byte("{}"), Timestamp: *clock,
+				Headers: []kgo.RecordHeader{
+					{Key: "ce_type", Value: []byte("Microsoft.Storage.BlobCreated")},
+					{Key: "ce_subject", Value: []byte("/blobServices/default/containers/photos/blobs/blobs/a.jpg")},
+				},
+			})
+		}
+		m.Committed(bridge.Commit{Recent: r})
+	}
+	commit(`["photos/a.jpg"]`, "a\x1b[2J\n\xff", "\x00\x00\x00\x00\x01\x02avro")
+	m.Committed(bridge.Commit{}) // of no record
+	have := m.Snapshot().Recent
+	if len(have) != 3 || have[0].Key != "photos/blobs/a.jpg" || have[1].Key != `a\u001b[2J\u000a` ||
+		have[2] != (Record{"changes", 2, 1, `["photos/a.jpg"]`, "BlobCreated", *clock, 2}) {
+		t.Errorf("%+v", have)
+	}
+	for i := range 3 {
+		commit(fmt.Sprint("first", i), fmt.Sprint("second", i), strings.Repeat("x", 1000))
+	}
+	have = m.Snapshot().Recent
+	if len(have) != recordsKept || have[0].Offset != offset || have[7].Offset != offset-7 || len(have[0].Key) > 260 ||
+		have[1].Key != "second2" {
+		t.Errorf("%+v", have)
 	}
 }

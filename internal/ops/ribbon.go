@@ -65,14 +65,17 @@ func (m *Monitor) Lists(feed Feed) {
 // Segments returns what the feed holds, as of a moment ago.
 func (m *Monitor) Segments(ctx context.Context) Segments {
 	m.mu.Lock()
-	lost := slices.Clone(m.lost)
+	lost, newest := slices.Clone(m.lost), int64(0)
+	if m.history != nil && !m.history.Newest.IsZero() {
+		newest = m.history.Newest.Unix()
+	}
 	m.mu.Unlock()
 	r := &m.ribbon
 	r.mu.Lock() // one who asks lists, and the others wait for the same
 	defer r.mu.Unlock()
 	now := m.now()
 	if r.feed == nil || !r.known.Listed.IsZero() && now.Sub(r.known.Listed) < listAge {
-		return r.shown(lost)
+		return r.shown(lost, newest)
 	}
 	if now.Sub(r.began) >= oldAge {
 		r.gone = append(r.gone, r.known.Begins...)
@@ -92,11 +95,12 @@ func (m *Monitor) Segments(ctx context.Context) Segments {
 		}
 		r.known.Begins, r.last = append(r.known.Begins, seg.Time().Unix()), seg
 	}
-	return r.shown(lost)
+	return r.shown(lost, newest)
 }
 
-// shown returns the segments with those that are gone: the last ones that were there, and the begin of each loss.
-func (r *ribbon) shown(lost []Lost) Segments {
+// shown returns the segments with those that are gone: the last ones that were there, and the begin of each loss; and
+// with the newest that the bridge has seen, which may be younger than the listing.
+func (r *ribbon) shown(lost []Lost, newest int64) Segments {
 	s := r.known
 	if len(s.Begins) > 0 {
 		s.Oldest = s.Begins[0]
@@ -104,6 +108,9 @@ func (r *ribbon) shown(lost []Lost) Segments {
 		r.gone = r.gone[max(0, len(r.gone)-mostGone):]
 	}
 	s.Begins, s.Lost = slices.Concat([]int64{}, r.gone, s.Begins), append([]Lost{}, lost...)
+	if n := len(s.Begins); r.feed != nil && (n == 0 || newest > s.Begins[n-1]) && newest > 0 {
+		s.Begins = append(s.Begins, newest)
+	}
 	for _, l := range lost {
 		if i, _ := slices.BinarySearch(s.Begins, l.From); i == len(s.Begins) || s.Begins[i] >= l.To {
 			s.Begins = slices.Insert(s.Begins, i, l.From)

@@ -3,12 +3,14 @@
 let feed = null, zoom = null, picked = null; // zoom: [from, to) in Unix seconds, null: the whole feed; picked: a tile
 const hourLong = 3600, day = 24 * hourLong, month = 30 * day, year = 365 * day;
 const segmentTime = s => s ? Date.UTC(+s.slice(0, 4), s.slice(5, 7) - 1, +s.slice(8, 10), +s.slice(11, 13), +s.slice(13, 15)) / 1000 : null;
+const segmentName = t => stamp(t, 0).replace(/[- ]/g, '/').replace(':', '');
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
 const fates = { // in the order in which a tile of many has them
   deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
+const fateOf = f => f === 'current' && shown && shown.verdict.code === 'up_to_date' ? 'open, delivered so far' : fates[f];
 const rare = ['gap', 'current', 'bundled', 'overdue']; // one of them in a month must be seen
 
 // fateBy returns what says what became of a segment.
@@ -34,7 +36,19 @@ function rect(cls, x, width, title) {
   }
   return r;
 }
+// drawPosition shows where the bridge is in the feed. The newest segment is that of the ribbon, so that the two agree.
+function drawPosition(s) {
+  const p = s.position, newest = feed && feed.begins.length ? feed.begins[feed.begins.length - 1] : segmentTime(p.newest);
+  const at = segmentTime(p.current || p.completed), ahead = newest == null || at == null ? 0 : Math.max(0, newest - at);
+  list('position', [
+    ['current segment', p.current || (p.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
+    ['newest segment', newest != null ? segmentName(newest) + (ahead ? ` (${span(ahead)} ahead)` : '') + (feed && feed.error ? ', not all is listed' : '') : feed && feed.error ? 'unknown: ' + feed.error : feed && feed.listed ? 'the feed has none' : 'not listed yet'],
+    ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
+    ...(p.headroom_seconds == null ? [] : [['older history held', span(p.headroom_seconds)]]), ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
+  ]);
+}
 function drawRibbon(s) {
+  drawPosition(s);
   if (!feed) return;
   const p = s.position, all = feed.begins, begins = zoom ? all.filter(b => b >= zoom[0] && b < zoom[1]) : all, fate = fateBy(s, all);
   $('ribbon-section').hidden = !all.length;
@@ -50,7 +64,7 @@ function drawRibbon(s) {
   }
   const width = 1000 / Math.max(1, tiles.size), gap = width < 4 ? 0 : Math.min(2, width / 5), parts = [], what = Object.keys(fates).filter(f => counts[f]);
   const says = ([at, of]) => stamp(at, unit) + (unit ? ', ' + number(Object.values(of).reduce((a, b) => a + b)) + ' segments' : '') + ': ' +
-    Object.entries(of).map(([f, n]) => (unit ? number(n) + ' ' : '') + fates[f]).join(', ');
+    Object.entries(of).map(([f, n]) => (unit ? number(n) + ' ' : '') + fateOf(f)).join(', ');
   let x = 0;
   for (const [at, of] of tiles) {
     const n = Object.values(of).reduce((a, b) => a + b), marks = rare.filter(f => of[f]).length;
@@ -71,19 +85,19 @@ function drawRibbon(s) {
   }
   $('ribbon').replaceChildren(...parts);
   $('ribbon').setAttribute('class', unit ? 'zooms' : '');
-  $('ribbon').setAttribute('aria-label', `${number(begins.length)} segments from ${stamp(from, 0)} to ${stamp(to - hourLong, 0)}: ` + what.map(f => number(counts[f]) + ' ' + fates[f]).join(', '));
+  $('ribbon').setAttribute('aria-label', `${number(begins.length)} segments from ${stamp(from, 0)} to ${stamp(to - hourLong, 0)}: ` + what.map(f => number(counts[f]) + ' ' + fateOf(f)).join(', '));
   show('ribbon-from', begins.length ? stamp(begins[0], 0) : ''); show('ribbon-to', begins.length ? stamp(begins[begins.length - 1], 0) : 'no segments then');
   show('ribbon-unit', unit ? `each tile a ${unit === month ? 'month' : 'day'}: click to zoom` : 'each tile a segment: click for more');
   $('ribbon-key').replaceChildren(...what.map(f => {
     const e = element('span');
-    e.append(element('span', null, 'key seg-' + f), number(counts[f]) + ' ' + fates[f]);
+    e.append(element('span', null, 'key seg-' + f), number(counts[f]) + ' ' + fateOf(f));
     return e;
   }), ...(feed.error ? [element('span', 'not all is listed: ' + feed.error, 'dim')] : []));
   const shards = (s.leases || []).flatMap(l => p.current && l.segment === p.current ? Object.entries(l.shards || {}) : []);
   show('ribbon-now', [p.current && shards.length ? `segment ${p.current} is read in ${shards.length === 1 ? 'one shard' : shards.length + ' shards'}: ` + shards.sort().map(([k, v]) => k + ' at ' + v).join(', ') : '',
     p.open_since ? `Azure has not finalized it since ${time(p.open_since)}: later segments wait` : ''].filter(Boolean).join(' · '));
   const one = !unit && tiles.get(picked);
-  show('ribbon-picked', one ? says([picked, one]) + (picked < feed.oldest ? '' : ` · bridge dump --segment ${stamp(picked, 0).replace(/[- ]/g, '/').replace(':', '')} prints its events`) : '');
+  show('ribbon-picked', one ? says([picked, one]) + (picked < feed.oldest ? '' : ` · bridge dump --segment ${segmentName(picked)} prints its events`) : '');
   $('whole').setAttribute('aria-pressed', !zoom);
   $('year').hidden = all[all.length - 1] - all[0] < year;
 }
@@ -99,7 +113,9 @@ for (const [id, wide] of [['year', year], ['day', day]]) $(id).addEventListener(
 let shown = null, looked = 0;
 async function look(s) {
   shown = s;
-  if (Date.now() - looked > 30000 || !feed) {
+  drawPosition(s);
+  const newer = feed && s.position.newest && segmentTime(s.position.newest) > Math.max(...feed.begins.slice(-1));
+  if (Date.now() - looked > 30000 || !feed || newer) {
     looked = Date.now();
     try { feed = await read('segments'); } catch { /* the status says that nobody answers */ }
   }

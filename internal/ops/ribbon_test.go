@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/history"
 	"blobfeed/source"
 )
@@ -66,6 +67,31 @@ func TestSegmentsOfTheFeed(t *testing.T) {
 	}
 	if len(feed.after) != 3 || feed.after[1] != at(1) || feed.after[2] != (source.Segment{}) {
 		t.Errorf("listed after %v", feed.after)
+	}
+}
+
+// The newest segment is what the bridge has seen, if that is younger than the listing: nobody shows another one.
+func TestNewestSegmentOfTheFeed(t *testing.T) {
+	m, engine, clock := watching(t)
+	engine.state = state(nil)
+	feed := &listing{segments: []source.Segment{source.SegmentAt(segment.Time().Add(-time.Hour)), segment}}
+	m.Lists(feed)
+	newest := func() time.Time {
+		begins := m.Segments(t.Context()).Begins
+		return time.Unix(begins[len(begins)-1], 0).UTC()
+	}
+	if got := newest(); !got.Equal(segment.Time()) {
+		t.Errorf("listed: %s", got)
+	}
+	next := segment.Time().Add(time.Hour)
+	m.History(bridge.History{Newest: next})
+	if got := newest(); !got.Equal(next) || m.Snapshot().Position.Newest != source.SegmentAt(next).String() {
+		t.Errorf("seen: %s", got)
+	}
+	feed.segments = append(feed.segments, source.SegmentAt(next), source.SegmentAt(next.Add(time.Hour)))
+	*clock = clock.Add(listAge)
+	if got := newest(); !got.Equal(next.Add(time.Hour)) || len(m.Segments(t.Context()).Begins) != 4 {
+		t.Errorf("listed again: %s", got)
 	}
 }
 

@@ -3,9 +3,11 @@ package ops
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -27,7 +29,8 @@ type Status struct {
 	Throughput Throughput `json:"throughput"`
 	SinceStart Counts     `json:"since_start"` // of this instance
 
-	Partitions []Partition `json:"partitions"` // at most 100
+	Partitions []Partition `json:"partitions"`   // at most 100
+	Recent     []Record    `json:"last_records"` // at most 8, the newest first
 }
 
 // Reason says why an instance is unready.
@@ -68,7 +71,7 @@ func (m *Monitor) Snapshot() *Status {
 	s.Throughput.Events, s.Throughput.Bytes = m.rate.per(now, m.started)
 	s.Errors = slices.Clone(m.errors)
 	slices.Reverse(s.Errors)
-	s.Partitions = m.partitions(state.Frontier)
+	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)
 	m.look(s, state.Frontier)
 	m.own(s, now)
 	m.lag(s, now)
@@ -259,4 +262,45 @@ func (m *Monitor) partitions(f *offsets.Frontier) []Partition {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return out[:min(len(out), mostPartitions)]
+}
+
+// Record is one that this instance has committed.
+type Record struct {
+	Topic     string    `json:"topic"`
+	Partition int32     `json:"partition"`
+	Offset    int64     `json:"offset"`
+	Key       string    `json:"key"`  // its first 256 bytes
+	Type      string    `json:"type"` // of the event; empty if headers do not have it
+	Time      time.Time `json:"time"` // of the event
+	Bytes     int       `json:"bytes"`
+}
+
+const (
+	// recordsKept is how many records the status has.
+	recordsKept = 8
+	// keyShown is how much of a key there is at most.
+	keyShown = 256
+)
+
+// keep keeps the last records of a commit. The monitor is locked.
+func (m *Monitor) keep(c bridge.Commit) {
+	var all []Record
+	for _, r := range c.Recent.Records() {
+		key := strings.TrimPrefix(r.Key, "/blobServices/default/containers/") // of Avro
+		if key != r.Key {
+			key = strings.Replace(key, "/blobs/", "/", 1)
+		}
+		switch {
+		case strings.HasPrefix(key, "\x00"):
+			key = "(Avro)"
+		case len(r.Key) >= keyShown:
+			key = strings.ToValidUTF8(key, "") + "…"
+		}
+		all = append(all, Record{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: plain.Line(strings.ToValidUTF8(key, "")),
+			Type: strings.TrimPrefix(r.Type, "Microsoft.Storage."), Time: r.Time.UTC(), Bytes: r.Bytes,
+		})
+	}
+	all = append(all, m.recent...)
+	m.recent = all[:min(len(all), recordsKept)]
 }

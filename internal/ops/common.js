@@ -1,0 +1,24 @@
+
+// What both pages have in common.
+'use strict';
+const $ = id => document.getElementById(id);
+// Long paths break behind their slashes, and names of hosts before their dots.
+const breaks = text => String(text).split(/(\S{20,})/).flatMap((part, i) => i % 2 ? part.split(/(?<=[/?&])(?=[^/])|(?=\.\w)/).flatMap((s, i) => i ? [document.createElement('wbr'), s] : [s]) : [part]);
+const show = (id, text) => { const e = $(id); if (e.textContent !== text) e.replaceChildren(...breaks(text)); };
+const number = n => n.toLocaleString('en-US', { maximumFractionDigits: n < 10 ? 1 : 0 });
+const count = (n, thing) => number(n) + ' ' + thing + (n === 1 ? '' : 's');
+const size = n => { let i = 0; for (; n >= 1024 && i < 4; i++) n /= 1024; return number(n) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][i]; };
+// A time as the verdict, the log and bridge status have it.
+const span = s => {
+  const unit = Math.round(s), m = Math.floor(unit / 60), h = Math.floor(Math.round(s / 60) / 60);
+  return s == null ? 'unknown' : s > 0 && s < 1 ? s.toFixed(1) + 's' : unit < 60 ? unit + 's' : s < 3600 ? m + 'm' + unit % 60 + 's'
+    : s < 172800 ? h + 'h' + Math.round(s / 60) % 60 + 'm' : number(Math.floor(s / 86400)) + ' days';
+};
+
+// Text only: what comes from errors and names is never read as markup.
+function element(name, content, cls) {
+  const e = document.createElement(name);
+  if (content != null) e.append(...[content].flat().flatMap(c => c instanceof Node ? c : breaks(c)));
+  if (cls) e.className = cls;
+  return e;
+}
