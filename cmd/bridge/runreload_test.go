@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -92,6 +93,11 @@ func TestFleetReload(t *testing.T) {
 	shown("bridge photos: BRIDGE_KEY_FORMAT=string, but records were written with")
 	if started("photos") != 1 || !ready("photos")() {
 		t.Errorf("the bridge has stopped: %s", log)
+	}
+	_, out, _ := call(t, "status", "--all", "--config", file)
+	if !regexp.MustCompile(`\nphotos .* up to date\n +its settings in the file are rejected: BRIDGE_KEY_FORMAT=string, but `+
+		`.*set it back.*\nsim .* up to date\n`).MatchString(out) || strings.Count(out, "rejected") != 1 {
+		t.Errorf("status --all: %s", out)
 	}
 	// A file that cannot be read changes nothing.
 	reload("bridges: [")

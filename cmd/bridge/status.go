@@ -17,6 +17,7 @@ import (
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/offsets"
 )
 
 const statusHelp = `
@@ -104,6 +105,7 @@ type report struct {
 	Name           string `json:"name"`
 	*status.Status        // nil if it cannot be read
 	Error          string `json:"error,omitempty"`
+	Rejected       string `json:"rejected,omitempty"` // why the file's settings do not fit what is delivered
 }
 
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
@@ -120,11 +122,18 @@ func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) erro
 		fmt.Fprint(tw, "bridge\tlast event\tverdict\n") // as old as
 	}
 	ask := func(c *config.Config) report {
-		s, err := readStatus(ctx, c)
+		r := report{Name: c.Name}
+		err := setup.InState(ctx, c, func(
+			ctx context.Context, reader *status.Reader, state *offsets.State,
+		) (err error) {
+			r.Rejected = rejected(c, state)
+			r.Status, err = reader.Of(ctx, state)
+			return err
+		})
 		if err != nil {
-			return report{Name: c.Name, Error: err.Error()}
+			r.Error = err.Error()
 		}
-		return report{Name: c.Name, Status: s}
+		return r
 	}
 	err = forAll(bridges, ask, func(c *config.Config, r report) error {
 		text, lag := "unknown: "+plain.Line(r.Error), "-"
@@ -142,6 +151,9 @@ func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) erro
 			return out.Encode(r)
 		}
 		_, err := fmt.Fprintf(tw, "%s\t%s\t%s\n", c.Name, lag, text)
+		if err == nil && r.Rejected != "" {
+			_, err = fmt.Fprintf(tw, "\t\tits settings in the file are rejected: %s\n", plain.Line(r.Rejected))
+		}
 		return err
 	})
 	if err == nil {
@@ -156,13 +168,19 @@ func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) erro
 	return err
 }
 
-func readStatus(ctx context.Context, c *config.Config) (*status.Status, error) {
-	r, done, err := setup.State(c)
-	if err != nil {
-		return nil, err
+// rejected returns why run would reject the settings of the file, while an instance with the former ones may run on.
+// Empty: it would not, or that is unknown here.
+func rejected(c *config.Config, state *offsets.State) string {
+	if state.Frontier == nil {
+		return ""
 	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, status.ErrSilent)
-	defer cancel()
-	return r.Status(ctx)
+	o, err := setup.Options(c, setup.Observe{})
+	if err == nil {
+		err = o.Stored().Fit(state)
+	}
+	var unfit *plain.SettingsError
+	if !errors.As(err, &unfit) {
+		return ""
+	}
+	return err.Error()
 }

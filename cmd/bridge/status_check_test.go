@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // The report begins with the verdict, and --check turns it into an exit code.
@@ -35,7 +37,7 @@ func TestStatusCheck(t *testing.T) {
 
 // After run --once nobody is missing, until the bridge is asked for more.
 func TestStatusCheckAfterOnce(t *testing.T) {
-	deliveredReal(t)
+	c := deliveredReal(t)
 	const well = "up to date: run --once delivered everything "
 	if code, stdout, stderr := call(t, "status", "--check"); code != exitOK || !strings.HasPrefix(stdout, well) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
@@ -44,7 +46,13 @@ func TestStatusCheckAfterOnce(t *testing.T) {
 		t.Fatalf("seek: exit code %d: %s", code, stderr)
 	}
 	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed ||
-		!strings.HasPrefix(stdout, "nobody is running: ") {
+		!strings.Contains(stdout, " ago\n-> start an instance with bridge run\n") {
 		t.Errorf("after a seek: exit code %d: %s", code, stdout)
+	}
+	deleteTopic(t, fakebroker.Admin(t, c)) // an instance alone does not mend that
+	const gone = " ago; topic changes does not exist: its records are gone\n-> restart from scratch with bridge reset"
+	if _, stdout, _ := call(t, "status"); !strings.HasPrefix(stdout, "nobody is running: ") ||
+		!strings.Contains(stdout, gone) || strings.Contains(stdout, "start an instance") {
+		t.Errorf("without its topic: %s", stdout)
 	}
 }

@@ -70,7 +70,7 @@ func TestPageStates(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	dir := t.TempDir()
-	spans := []float64{0, 1, 59.4, 59.6, 60, 93, 3599, 3600, 3659, 7260, 86399, 172799, 172800, 2374 * 86400.5}
+	spans := []float64{0, 1, 59.4, 59.6, 60, 93, 3599, 3599.6, 3600, 3659, 7260, 86399, 172799, 172800, 2374 * 86400.5}
 	times := strings.ReplaceAll(fmt.Sprint(spans), " ", ",")
 	var seen struct {
 		Views         []view

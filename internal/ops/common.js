@@ -11,7 +11,7 @@ const size = n => { let i = 0; for (; n >= 1024 && i < 4; i++) n /= 1024; return
 // A time as the verdict, the log and bridge status have it.
 const span = s => {
   const unit = Math.round(s), m = Math.floor(unit / 60), h = Math.floor(Math.round(s / 60) / 60);
-  return s == null ? 'unknown' : s > 0 && s < 1 ? s.toFixed(1) + 's' : unit < 60 ? unit + 's' : s < 3600 ? m + 'm' + unit % 60 + 's'
+  return s == null ? 'unknown' : s > 0 && s < 1 ? s.toFixed(1) + 's' : unit < 60 ? unit + 's' : unit < 3600 ? m + 'm' + unit % 60 + 's'
     : s < 172800 ? h + 'h' + Math.round(s / 60) % 60 + 'm' : number(Math.floor(s / 86400)) + ' days';
 };
 

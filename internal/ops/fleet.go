@@ -24,6 +24,7 @@ type FleetMonitor struct {
 
 	mu       sync.Mutex
 	draining bool
+	events   int // of bridges that are gone
 	bridges  map[string]*fleetBridge
 	reload   *Reload
 }
@@ -41,6 +42,7 @@ type FleetStatus struct {
 	Now      time.Time      `json:"now"`
 	Ready    bool           `json:"ready"`
 	Reload   *Reload        `json:"reload"`  // null before the first
+	Events   int            `json:"events"`  // since the start of the process, also of bridges that are gone
 	Bridges  []BridgeStatus `json:"bridges"` // by name
 }
 
@@ -73,6 +75,7 @@ func NewFleetMonitor(info Info) *FleetMonitor {
 func (f *FleetMonitor) Show(m *Monitor, metrics *Metrics) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.retire(m.name)
 	prefix := "/bridges/" + m.name
 	f.bridges[m.name] = &fleetBridge{m, metrics, http.StripPrefix(prefix, Handler(m, metrics))}
 	if f.draining {
@@ -84,7 +87,15 @@ func (f *FleetMonitor) Show(m *Monitor, metrics *Metrics) {
 func (f *FleetMonitor) Hide(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.retire(name)
 	delete(f.bridges, name)
+}
+
+// retire keeps the count of a bridge that leaves, if it is there. The fleet is locked.
+func (f *FleetMonitor) retire(name string) {
+	if b := f.bridges[name]; b != nil {
+		f.events += b.monitor.Snapshot().SinceStart.Events
+	}
 }
 
 // Drain makes the process and all bridges unready, because they stop.
@@ -98,27 +109,27 @@ func (f *FleetMonitor) Drain() {
 }
 
 // all returns the bridges, by name.
-func (f *FleetMonitor) all() (bridges []*fleetBridge, draining bool) {
+func (f *FleetMonitor) all() (bridges []*fleetBridge, events int, draining bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(f.bridges)) {
 		bridges = append(bridges, f.bridges[name])
 	}
-	return bridges, f.draining
+	return bridges, f.events, f.draining
 }
 
 // Snapshot returns the status of this moment. One bad account must not keep a deployment from going on, so the process
 // is ready when every bridge has begun or failed, and one is ready.
 func (f *FleetMonitor) Snapshot() *FleetStatus {
-	bridges, draining := f.all()
+	bridges, events, draining := f.all()
 	s := &FleetStatus{
 		Instance: f.info.Instance, Version: f.info.Version, Now: time.Now().UTC(), Reload: f.lastReload(),
-		Bridges: []BridgeStatus{},
+		Bridges: []BridgeStatus{}, Events: events,
 	}
 	waits, ready := draining, len(bridges) == 0
 	for _, b := range bridges {
 		own := b.monitor.brief()
-		s.Bridges = append(s.Bridges, own)
+		s.Bridges, s.Events = append(s.Bridges, own), s.Events+own.Events
 		waits, ready = waits || own.waits, ready || own.Ready
 	}
 	s.Ready = ready && !waits
@@ -181,7 +192,7 @@ func FleetHandler(f *FleetMonitor) http.Handler {
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, f.Snapshot()) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		bridges, _ := f.all()
+		bridges, _, _ := f.all()
 		gatherers := prometheus.Gatherers{f.process}
 		for _, b := range bridges {
 			gatherers = append(gatherers, b.metrics.registry)

@@ -32,7 +32,7 @@ function render(s) {
     order.filter(code => of[code]).map(code => `${of[code]} ${words[code]}`).join(' · '));
   const lags = s.bridges.filter(b => b.lag.bridge_seconds != null).map(b => (b.lag.azure_seconds || 0) + b.lag.bridge_seconds);
   show('total', all ? [`${count(all, 'bridge')}`, `${number(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
-    `${number(s.bridges.reduce((n, b) => n + b.events, 0))} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
+    `${number(s.events)} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
   $('problems').replaceChildren(...rejected.map(text => element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + text)));
   show('instance', `${s.instance} · ${s.version}`);
   $('bridges').replaceChildren(...s.bridges

@@ -68,3 +68,22 @@ func TestFleetReady(t *testing.T) {
 	f.Hide("late")
 	probe(http.StatusServiceUnavailable, "draining: the process is stopping")
 }
+
+// A total never falls: what a bridge has delivered that was removed, or restarted with other settings, stays in it.
+func TestFleetCountsWhatIsGone(t *testing.T) {
+	f := NewFleetMonitor(Info{})
+	add := func(name string, events int) {
+		m := NewMonitor(name, "feed", Info{}, time.Minute, nil)
+		f.Show(m, NewLabelled(m))
+		m.Committed(bridge.Commit{Read: events})
+	}
+	add("one", 100)
+	add("two", 20)
+	f.Hide("one")
+	f.Hide("one")
+	add("one", 3)
+	add("two", 4)
+	if s := f.Snapshot(); s.Events != 127 || s.Bridges[0].Events != 3 || s.Bridges[1].Events != 4 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,5 +1,6 @@
 
 const time = t => t ? t.slice(0, 19).replace('T', ' ') + ' UTC' : '–';
+const mostProblems = 6; // that are shown in full
 const longText = 160; // characters of an error before it is cut
 let now = 0, age = 0; // the instance's clock, and its seconds since the start
 const ago = t => !t ? '–' : now - Date.parse(t) < 1000 ? 'just now' : span((now - Date.parse(t)) / 1000) + ' ago';
@@ -34,11 +35,12 @@ function verdict(code, headline, detail, share, problems, remedy) {
     $('progress').setAttribute('aria-valuenow', Math.floor(share * 100));
     $('done').style.width = share * 100 + '%';
   }
-  $('problems').replaceChildren(...problems.map(p => {
+  const more = problems.length - mostProblems;
+  $('problems').replaceChildren(...problems.slice(0, mostProblems).map(p => {
     const li = element('li', p.cause);
     if (p.remedy) li.append(element('div', p.remedy, 'remedy'));
     return li;
-  }));
+  }), ...(more > 0 ? [element('li', `and ${number(more)} more: see the leases below`)] : []));
   $('detail').hidden = $('remedy').hidden = problems.length > 0;
   show('remedy', remedy || '');
   document.title = headline + ': ' + $('name').textContent;

@@ -31,7 +31,7 @@ func Span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return Count(int(d.Hours()/24), "day")
-	case d >= time.Hour:
+	case d.Round(time.Second) >= time.Hour:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
 	return d.Round(time.Second).String()

@@ -50,6 +50,11 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.Of(ctx, state)
+}
+
+// Of returns the report of a state of this moment.
+func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) {
 	group, err := r.Group(ctx)
 	if err != nil {
 		return nil, err

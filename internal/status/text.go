@@ -133,8 +133,8 @@ func leaseTable(s *Status) string {
 		if l.Committed != nil {
 			committed = l.Committed.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, plain.Line(cmp.Or(l.Owner, "-")), segment,
-			cmp.Or(strings.Join(shards, " "), "-"), l.Events, l.Ahead, committed)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Lease, l.State, plain.Line(cmp.Or(l.Owner, "-")), segment,
+			cmp.Or(strings.Join(shards, " "), "-"), plain.Number(l.Events), plain.Number(l.Ahead), committed)
 	}
 	_ = w.Flush() // into memory
 	if unused > 0 {

@@ -113,7 +113,7 @@ func (s *Status) nobody() Verdict {
 	}
 	v := Verdict{Code: Nobody, Text: "nobody is running: "}
 	if last == nil {
-		v.Text += "no instance has delivered anything yet; start one with bridge run"
+		v.Text, v.Remedy = v.Text+"no instance has delivered anything yet", "start one with bridge run"
 		return v
 	}
 	v.Text += "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
@@ -126,7 +126,7 @@ func (s *Status) nobody() Verdict {
 		v.Text, v.Remedy = v.Text+", and "+s.Position.Beyond, MoveBack+", then start an instance with bridge run"
 		return v
 	}
-	v.Text += "; start an instance with bridge run"
+	v.Remedy = "start an instance with bridge run"
 	return v
 }
 

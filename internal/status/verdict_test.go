@@ -43,16 +43,16 @@ func TestVerdict(t *testing.T) {
 		"without members": {
 			Group{State: "Empty"}, &offsets.Frontier{},
 			offsets.Cursor{Time: now.Add(-3 * time.Minute), Error: failure, Failing: true},
-			"nobody is running: the last commit was 3m0s ago; start an instance with bridge run", Nobody, true,
+			"nobody is running: the last commit was 3m0s ago", Nobody, true,
 		},
 		"without members, after an error": {
 			Group{State: "Empty"}, &offsets.Frontier{},
 			offsets.Cursor{Time: failure.Time.Add(reported / 2), Error: failure},
-			`nobody is running: the last commit was 1h0m0s ago, and the last error: no route\u000ato host`, Nobody, true,
+			`nobody is running: the last commit was 1h0m ago, and the last error: no route\u000ato host`, Nobody, true,
 		},
 		"without members, after an error that is over": {
 			Group{State: "Empty"}, &offsets.Frontier{}, offsets.Cursor{Time: failure.Time.Add(reported), Error: failure},
-			"nobody is running: the last commit was 59m59s ago; start an instance with bridge run", Nobody, true,
+			"nobody is running: the last commit was 59m59s ago", Nobody, true,
 		},
 		"without members, after its end": {
 			Group{State: "Dead"}, &offsets.Frontier{Ended: true}, offsets.Cursor{},
@@ -82,7 +82,11 @@ func TestVerdict(t *testing.T) {
 			state.Delivered = &offsets.Delivered{Time: now.Add(-200 * time.Second)}
 		}
 		s := Of("b", state, c.group, now)
-		if s.Verdict != (Verdict{Code: c.code, Text: c.want}) || s.Verdict.Bad() != c.bad {
+		want := Verdict{Code: c.code, Text: c.want}
+		if c.code == Nobody && !strings.Contains(c.want, "last error") {
+			want.Remedy = "start an instance with bridge run"
+		}
+		if s.Verdict != want || s.Verdict.Bad() != c.bad {
 			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())
 		}
 		if text := s.Text(); !strings.HasPrefix(text, c.want+"\n") {
