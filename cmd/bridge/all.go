@@ -13,8 +13,8 @@ import (
 const allAtOnce = 8
 
 // allBridges returns the settings of the bridges of the file, for --all.
-func allBridges() ([]*config.Config, error) {
-	f, err := setup.RequireFleet()
+func allBridges(env config.Env) ([]*config.Config, error) {
+	f, err := setup.RequireFleet(env)
 	if err == nil {
 		err = f.Err()
 	}

@@ -56,8 +56,9 @@ func TestAll(t *testing.T) {
 
 // check --all warns of a signature that bridges of several accounts have, as from the environment.
 func TestCheckAllOfASharedSignature(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_SAS", "sv=2026&sp=rl&sig=planted-signature")
-	t.Setenv("BRIDGE_SOURCE_AUTH", "sas")
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_SAS", "sv=2026&sp=rl&sig=planted-signature")
+	setenv(t, "BRIDGE_SOURCE_AUTH", "sas")
 	storage := httptest.NewServer(http.NotFoundHandler())
 	defer storage.Close()
 	file := fleetFile(t, strings.ReplaceAll(`
@@ -81,6 +82,7 @@ bridges:
 
 // With --all, a settings file that cannot be read gets the error that it gets without, and one without bridges another.
 func TestAllWithoutBridges(t *testing.T) {
+	t.Parallel()
 	written := func(text string) string {
 		path := filepath.Join(t.TempDir(), "fleet.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -102,8 +104,8 @@ func TestAllWithoutBridges(t *testing.T) {
 		{"none", "", "", "no settings file is named: name one that has bridges with --config", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Setenv("BRIDGE_CONFIG", tc.path)
-			t.Setenv("BRIDGE_NAME", tc.chosen)
+			setenv(t, "BRIDGE_CONFIG", tc.path)
+			setenv(t, "BRIDGE_NAME", tc.chosen)
 			for _, verb := range []string{"status", "check"} {
 				code, _, stderr := call(t, verb, "--all")
 				if code != exitSettings || !strings.Contains(stderr, tc.want) {

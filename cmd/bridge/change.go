@@ -25,9 +25,9 @@ After a move forward, the events between are skipped. After a move back, events 
 marker with the header "seek".
 `
 
-func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func seekVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
 	usage := "--to SEGMENT|TIME|UPDATED|earliest [--yes] [--force] [--output text|json]"
-	fs := flags("seek", usage, stdout, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
+	fs := flags(env, "seek", usage, stdout, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
 	to := fs.String("to", "", "where to continue")
 	f, err := parseChange(fs, args)
 	if err != nil {
@@ -41,7 +41,7 @@ func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--to: %w", err)}
 	}
-	return f.run(ctx, stdout, func(c *config.Config) (change.Kind, error) {
+	return f.run(ctx, env, stdout, func(c *config.Config) (change.Kind, error) {
 		if c.SourceURL == "" { // the state can be moved from where the feed is unknown
 			return change.Seek(target, nil), nil
 		}
@@ -58,14 +58,14 @@ Removes all progress: the next start is a first start, at BRIDGE_START, with the
 their topics, so events that are delivered again are there twice. Stop the instances first.
 `
 
-func resetVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func resetVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
 	usage := "[--yes] [--force] [--output text|json]"
-	fs := flags("reset", usage, stdout, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
+	fs := flags(env, "reset", usage, stdout, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
 	f, err := parseChange(fs, args)
 	if err != nil {
 		return err
 	}
-	return f.run(ctx, stdout, func(*config.Config) (change.Kind, error) { return change.Reset(), nil })
+	return f.run(ctx, env, stdout, func(*config.Config) (change.Kind, error) { return change.Reset(), nil })
 }
 
 // changeTimeout bounds taking lease 0 and writing the change.
@@ -87,9 +87,9 @@ func parseChange(fs *flag.FlagSet, args []string) (f changeFlags, err error) {
 
 // run shows the change, and applies it if the flags say so.
 func (f changeFlags) run(
-	ctx context.Context, stdout io.Writer, kindOf func(*config.Config) (change.Kind, error),
+	ctx context.Context, env config.Env, stdout io.Writer, kindOf func(*config.Config) (change.Kind, error),
 ) error {
-	c, r, done, err := openState()
+	c, r, done, err := openState(env)
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,9 @@ feed is complete up to --to. All other settings are those of run.
 --cleanup deletes the state of a replay afterwards; its records stay.
 `
 
-func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func replayVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "--from TIME --to TIME --topic TOPIC [--name NAME] | --cleanup --topic TOPIC [--name NAME]"
-	fs := flags("replay", usage, stdout, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
+	fs := flags(env, "replay", usage, stdout, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
 	var r change.Replay
 	fs.StringVar(&r.From, "from", "", "first time (or text of an \"updated\"), or earliest")
 	fs.StringVar(&r.To, "to", "", "last time (or text of an \"updated\")")
@@ -146,13 +146,13 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return &usageError{errors.New("replay needs --from, --to and --topic, or --cleanup and --topic")}
 	}
 	if *cleanup {
-		return cleanUp(ctx, &r, stdout)
+		return cleanUp(ctx, env, &r, stdout)
 	}
 	if err := r.Check(); err != nil {
 		return &usageError{err}
 	}
 	var err error
-	if r.Live, err = load(config.Load(true)); err != nil {
+	if r.Live, err = load(env.Load(true)); err != nil {
 		return err
 	}
 	c, keys, err := r.Prepare(ctx)
@@ -162,7 +162,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if r.Waits() {
 		fmt.Fprintf(stdout, "--to %s is in the future: the replay ends when the feed is complete up to then\n", r.To)
 	}
-	p, err := work(ctx, c, false, keys, stderr)
+	p, err := work(ctx, env, c, false, keys, stderr)
 	if errors.As(err, new(*plain.SettingsError)) { // its remedies are those of run
 		return &settingsError{fmt.Errorf("%w. This is about the replay's own state: leave the bridge %s as it is. To "+
 			"replay other times, use another --topic, and for this one bridge replay --cleanup", err, r.Live.Name)}
@@ -177,8 +177,8 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return err
 }
 
-func cleanUp(ctx context.Context, r *change.Replay, stdout io.Writer) (err error) {
-	if r.Live, err = load(config.LoadKafka()); err != nil {
+func cleanUp(ctx context.Context, env config.Env, r *change.Replay, stdout io.Writer) (err error) {
+	if r.Live, err = load(env.LoadKafka()); err != nil {
 		return err
 	}
 	topic, err := r.CleanUp(ctx)

@@ -13,8 +13,9 @@ import (
 )
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	c := deliveredReal(t)
-	t.Setenv("BRIDGE_EVENTS", "state") // frozen
+	setenv(t, "BRIDGE_EVENTS", "state") // frozen
 	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "BRIDGE_EVENTS") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -34,7 +35,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	before := read(t, c, changes)
-	t.Setenv("BRIDGE_EVENTS", "all")
+	setenv(t, "BRIDGE_EVENTS", "all")
 	runToEnd(t)
 	events, _ := positions(newer(before, read(t, c, changes)))
 	if want, _ := positions(before); !slices.Equal(events, want) {
@@ -44,11 +45,12 @@ func TestReset(t *testing.T) {
 
 // While an instance runs, status says so, and seek and reset need --force. The instance continues then.
 func TestStateOfLiveBridge(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
-	t.Setenv("BRIDGE_INSTANCE", "live")
+	setenv(t, "BRIDGE_INSTANCE", "live")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, io.Discard, io.Discard) }()
 	defer func() { stop(); <-ended }()
 	await(t, "the feed is delivered", func() bool {
 		code, stdout, _ := call(t, "status", "--output", "json")
@@ -86,17 +88,18 @@ func TestStateOfLiveBridge(t *testing.T) {
 
 // Without transactions nothing keeps an instance from writing, so not even --force takes its leases.
 func TestNoForceWithoutFence(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
-	t.Setenv("BRIDGE_INSTANCE", "live")
+	setenv(t, "BRIDGE_DELIVERY", "at_least_once")
+	setenv(t, "BRIDGE_INSTANCE", "live")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, io.Discard, io.Discard) }()
 	await(t, "the instance is a member", func() bool {
 		code, stdout, _ := call(t, "status")
 		return code == exitOK && strings.Contains(stdout, "1 member\n") && strings.Contains(stdout, "717 read")
 	})
-	t.Setenv("BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
+	setenv(t, "BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
 	code, _, stderr := call(t, "reset", "--yes", "--force")
 	stop()
 	<-ended
@@ -114,6 +117,7 @@ func TestNoForceWithoutFence(t *testing.T) {
 }
 
 func TestStateUsage(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	for args, want := range map[string]struct {
 		code int

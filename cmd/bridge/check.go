@@ -15,8 +15,8 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	fs := flags("check", "[--all] [--output text|json]", stdout, func(w io.Writer) {
+func checkVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
+	fs := flags(env, "check", "[--all] [--output text|json]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nTries what run needs of the feed and of Kafka, writes nothing, and says what to do. "+
 			"Exit code 1 if run would not work.\n")
 	})
@@ -26,9 +26,9 @@ func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	if *all {
-		return checkAll(ctx, stdout, asJSON)
+		return checkAll(ctx, env, stdout, asJSON)
 	}
-	c, err := load(config.Load(false))
+	c, err := load(env.Load(false))
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 }
 
 // checkAll checks every bridge of the settings file.
-func checkAll(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	bridges, err := allBridges()
+func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool) error {
+	bridges, err := allBridges(env)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	code, stdout, stderr := call(t, "check", "--output", "json")
 	statuses := map[string]check.Status{}
 	for line := range strings.Lines(stdout) {
@@ -31,7 +32,7 @@ func TestCheck(t *testing.T) {
 		statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
-	t.Setenv("BRIDGE_FORMAT", "avro")
+	setenv(t, "BRIDGE_FORMAT", "avro")
 	for _, missing := range []string{
 		"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set",
 	} {
@@ -39,11 +40,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("exit code %d, want %q: %s", code, missing, stdout)
 		}
 	}
-	t.Setenv("BRIDGE_FORMAT", "json")
+	setenv(t, "BRIDGE_FORMAT", "json")
 	brokers := fakebroker.New(t)
-	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
+	setenv(t, "BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
 	empty := t.TempDir()
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+empty)
 	if code, stdout, _ := call(t, "check"); code != exitFailed ||
 		!strings.Contains(stdout, "there is no change feed in ") {
 		t.Errorf("empty directory: exit code %d: %s", code, stdout)
@@ -61,6 +62,7 @@ func TestCheck(t *testing.T) {
 
 // What run refuses because of the records that are there, check refuses too.
 func TestCheckComparesSettings(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	says := func(code int, line string) {
 		t.Helper()
@@ -71,10 +73,10 @@ func TestCheckComparesSettings(t *testing.T) {
 	says(exitOK, "there is no progress yet: run starts at earliest")
 	runToEnd(t)
 	says(exitOK, "there is progress, with these settings")
-	t.Setenv("BRIDGE_KEY_FORMAT", "string")
+	setenv(t, "BRIDGE_KEY_FORMAT", "string")
 	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
-	t.Setenv("BRIDGE_KEY_FORMAT", "json_array")
-	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
+	setenv(t, "BRIDGE_KEY_FORMAT", "json_array")
+	setenv(t, "BRIDGE_DELIVERY", "at_least_once")
 	says(exitFailed, "BRIDGE_DELIVERY=at_least_once, but records were written with exactly_once")
 	if code, _, stderr := call(t, "run", "--once"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
@@ -84,10 +86,11 @@ func TestCheckComparesSettings(t *testing.T) {
 
 // Check reports how many topics a template has made, and warns before the limit is reached.
 func TestCheckCountsTopics(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("BRIDGE_TOPIC", "{container}")
-	t.Setenv("BRIDGE_CONTAINERS", "container0,container1")
-	t.Setenv("BRIDGE_TOPIC_LIMIT", "10")
+	setenv(t, "BRIDGE_TOPIC", "{container}")
+	setenv(t, "BRIDGE_CONTAINERS", "container0,container1")
+	setenv(t, "BRIDGE_TOPIC_LIMIT", "10")
 	says := func(line string) {
 		t.Helper()
 		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, line) {
@@ -97,16 +100,17 @@ func TestCheckCountsTopics(t *testing.T) {
 	says("ok       topics        0 topics in use, of at most 10")
 	runToEnd(t)
 	says("ok       topics        2 topics in use, of at most 10")
-	t.Setenv("BRIDGE_TOPIC_LIMIT", "2")
+	setenv(t, "BRIDGE_TOPIC_LIMIT", "2")
 	says("warning  topics        2 topics in use, of at most 2")
-	t.Setenv("BRIDGE_TOPIC_LIMIT", "10000")
+	setenv(t, "BRIDGE_TOPIC_LIMIT", "10000")
 	says("topic b.offsets has max.message.bytes=")
-	t.Setenv("BRIDGE_TOPIC_ADOPT", "true")
+	setenv(t, "BRIDGE_TOPIC_ADOPT", "true")
 	says("warning  topics        a client that may create containers")
 }
 
 // A topic with records, and no state, may be that of a bridge whose state was lost.
 func TestCheckWithoutState(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
 	runToEnd(t)
 	if _, err := kadm.NewClient(fakebroker.Client(t, c)).DeleteTopic(t.Context(), "b.offsets"); err != nil {
@@ -141,6 +145,7 @@ func TestCheckWithoutState(t *testing.T) {
 
 // A topic that is gone is created at a first start only, by whom the settings say.
 func TestCheckMissingTopic(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
 	says := func(code int, line string) {
 		t.Helper()
@@ -149,10 +154,10 @@ func TestCheckMissingTopic(t *testing.T) {
 		}
 	}
 	says(exitOK, "changes does not exist; run creates it with 4 partitions")
-	t.Setenv("BRIDGE_TOPIC_CREATE", "broker")
+	setenv(t, "BRIDGE_TOPIC_CREATE", "broker")
 	says(exitOK, "changes does not exist; run asks the brokers for it (auto.create.topics.enable=?)")
 	says(exitOK, "b.offsets does not exist; run creates it with 4 partitions")
-	t.Setenv("BRIDGE_TOPIC_CREATE", "explicit")
+	setenv(t, "BRIDGE_TOPIC_CREATE", "explicit")
 	runToEnd(t)
 	cl := fakebroker.Client(t, c)
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
@@ -166,10 +171,10 @@ func TestCheckMissingTopic(t *testing.T) {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 	// Of many topics, those with records are known.
-	t.Setenv("BRIDGE_NAME", "many")
-	t.Setenv("BRIDGE_TOPIC", "{container}")
+	setenv(t, "BRIDGE_NAME", "many")
+	setenv(t, "BRIDGE_TOPIC", "{container}")
 	const topic = "test-container-6ad5cfac-aa2e-48fa-bae2-ce62487c312f"
-	t.Setenv("BRIDGE_CONTAINERS", topic)
+	setenv(t, "BRIDGE_CONTAINERS", topic)
 	runToEnd(t)
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), topic); err != nil {
 		t.Fatal(err)
@@ -179,6 +184,7 @@ func TestCheckMissingTopic(t *testing.T) {
 
 // A person waits for a check: it makes three requests to storage that does not answer, and no others.
 func TestCheckOfSilentStorage(t *testing.T) {
+	t.Parallel()
 	var requests atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
@@ -186,7 +192,7 @@ func TestCheckOfSilentStorage(t *testing.T) {
 	}))
 	defer s.Close()
 	args := set("SOURCE_URL="+s.URL+"/account SOURCE_AUTH=shared_key SOURCE_KEY=a2V5 INITIAL_SCAN=yes "+
-		"NETWORK_TIMEOUT=100ms", "check")(t)
+		"NETWORK_TIMEOUT=500ms", "check")(t)
 	code, stdout, stderr := call(t, args...)
 	if n := requests.Load(); code != exitFailed || n != 3 || !strings.Contains(stdout, "failed   reach ") ||
 		strings.Contains(stdout, "failed   scan ") {
@@ -195,12 +201,13 @@ func TestCheckOfSilentStorage(t *testing.T) {
 }
 
 func TestCheckOfAStartInTheFuture(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	for start, want := range map[string]string{
 		"2100-01-01": "warning  state         there is no progress yet: run starts at 2100-01-01, which is in the future",
 		"2020-01-01": "ok       state         there is no progress yet: run starts at 2020-01-01\n",
 	} {
-		t.Setenv("BRIDGE_START", start)
+		setenv(t, "BRIDGE_START", start)
 		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, want %q:\n%s%s", code, want, stdout, stderr)
 		}

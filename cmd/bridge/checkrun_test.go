@@ -10,6 +10,7 @@ import (
 
 // What stops run, check reports before, in the same words.
 func TestCheckReportsWhatStopsRun(t *testing.T) {
+	t.Parallel()
 	for says, made := range map[string]mistake{
 		"history is lost: the next to read is segment 2026/01/01/0": ofFeeds["history is lost: the next to read is …"],
 		"and its state is made for 4":                               ofTopics["and its state is made for …"],
@@ -17,7 +18,7 @@ func TestCheckReportsWhatStopsRun(t *testing.T) {
 			"max.message.bytes of the topics in use is …"],
 		"topic b.dlq has max.message.bytes=600: a record of the feed takes 1": func(t *testing.T) []string {
 			t.Helper()
-			t.Setenv("BRIDGE_ON_ERROR", "dead_letter")
+			setenv(t, "BRIDGE_ON_ERROR", "dead_letter")
 			return created("b.dlq", "max.message.bytes", "600")(t)
 		},
 		"topic b.offsets has max.message.bytes=100: progress takes": created("b.offsets", "max.message.bytes", "100"),
@@ -33,8 +34,9 @@ func TestCheckReportsWhatStopsRun(t *testing.T) {
 
 // Lost history that run may continue behind is a warning, and history that is there is well.
 func TestCheckOfHistory(t *testing.T) {
+	t.Parallel()
 	ofFeeds["history is lost: the next to read is …"](t)
-	t.Setenv("BRIDGE_ON_GAP", "continue")
+	setenv(t, "BRIDGE_ON_GAP", "continue")
 	if code, stdout, stderr := call(t, "check"); code != exitOK ||
 		!strings.Contains(stdout, "warning  history       it is lost up to segment 2026/01/01/0300") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
@@ -48,13 +50,14 @@ func TestCheckOfHistory(t *testing.T) {
 
 // An address that something else has stops run if the settings name it. An instance has it already.
 func TestCheckOfTheAddress(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := taken.Addr().String()
-	t.Setenv(httpAddr, at)
+	setenv(t, httpAddr, at)
 	says := func(code int, line string) {
 		t.Helper()
 		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {

@@ -11,6 +11,7 @@ import (
 
 // run and check say that the password for Kafka is sent unencrypted, and do not show it.
 func TestClearTextIsTold(t *testing.T) {
+	t.Parallel()
 	fake := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", "hunter2"))
 	setAll(t, map[string]string{
 		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0],

@@ -8,6 +8,7 @@ import (
 // verify judges topics without columns that it would otherwise read, with and without headers. A check that needs such
 // a column does not apply, and is no failure.
 func TestVerifyWithoutColumns(t *testing.T) {
+	t.Parallel()
 	const fewest = "COLUMNS=path"
 	for settings, unchecked := range map[string]string{
 		fewest: "",
@@ -36,14 +37,15 @@ func TestVerifyWithoutColumns(t *testing.T) {
 
 // The choice of columns is part of what a reader of the topic knows, so it stays as it was.
 func TestColumnsAreFrozen(t *testing.T) {
+	t.Parallel()
 	delivered(t, "../../testdata/real-2020", "COLUMNS=!etag,!url")
-	t.Setenv("BRIDGE_COLUMNS", "!url, !etag") // the same
+	setenv(t, "BRIDGE_COLUMNS", "!url, !etag") // the same
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for name, value := range map[string]string{"BRIDGE_COLUMNS": "!etag", "BRIDGE_MAPS": "json"} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(name, value)
+			setenv(t, name, value)
 			code, _, stderr := call(t, "run", "--once")
 			if code != exitSettings || !strings.Contains(stderr, name+"="+value) {
 				t.Errorf("exit code %d: %s", code, stderr)

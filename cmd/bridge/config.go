@@ -15,9 +15,9 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
+func configVerb(_ context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json|yaml|env] | --format acls|strimzi|schemas|markdown"
-	fs := flags("config", usage, stdout, func(w io.Writer) {
+	fs := flags(env, "config", usage, stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
 			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config; with env, as a file of variables.\n"+
@@ -32,22 +32,22 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	switch *format {
 	case "":
-		return effective(*shape, stdout)
+		return effective(env, *shape, stdout)
 	case "markdown":
 		return config.Markdown(stdout)
 	case "schemas":
-		return schemas(stdout, stderr)
+		return schemas(env, stdout, stderr)
 	case "acls":
-		return needed((*setup.Needs).ACLs, stdout)
+		return needed(env, (*setup.Needs).ACLs, stdout)
 	case "strimzi":
-		return needed((*setup.Needs).Strimzi, stdout)
+		return needed(env, (*setup.Needs).Strimzi, stdout)
 	}
 	return &usageError{fmt.Errorf("--format %s: want acls, strimzi, schemas or markdown", *format)}
 }
 
 // needed writes what the bridge needs.
-func needed(write func(*setup.Needs, io.Writer) error, stdout io.Writer) error {
-	c, err := load(config.Load(false))
+func needed(env config.Env, write func(*setup.Needs, io.Writer) error, stdout io.Writer) error {
+	c, err := load(env.Load(false))
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func needed(write func(*setup.Needs, io.Writer) error, stdout io.Writer) error {
 }
 
 // schemas prints the schemas to register if the bridge must not register any.
-func schemas(stdout, stderr io.Writer) error {
-	c, err := load(config.Load(false))
+func schemas(env config.Env, stdout, stderr io.Writer) error {
+	c, err := load(env.Load(false))
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func schemas(stdout, stderr io.Writer) error {
 }
 
 // effective prints the settings in force, also those that have problems.
-func effective(shape string, stdout io.Writer) error {
-	if f, err := setup.LoadFleet(); f != nil || err != nil {
+func effective(env config.Env, shape string, stdout io.Writer) error {
+	if f, err := setup.LoadFleet(env); f != nil || err != nil {
 		return effectiveFleet(f, err, shape, stdout)
 	}
 	var show func(*config.Config) error
@@ -128,7 +128,7 @@ func effective(shape string, stdout io.Writer) error {
 	default:
 		return &usageError{fmt.Errorf("--output %s: want text, json, yaml or env", shape)}
 	}
-	c, problems := setup.Examined(config.Load(true))
+	c, problems := setup.Examined(env.Load(true))
 	if err := show(c); err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func fleetJSON(f *config.Fleet, stdout io.Writer) error {
 	return nil
 }
 
-func metricsVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
-	fs := flags("metrics", "[--format text|markdown]", stdout, nil)
+func metricsVerb(_ context.Context, _ config.Env, args []string, stdout, _ io.Writer) error {
+	fs := flags(nil, "metrics", "[--format text|markdown]", stdout, nil)
 	format := fs.String("format", "text", "text or markdown")
 	if err := parse(fs, args); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 // An incomplete copy of a feed ends run and tail with what check says. When the copy is complete, run delivers all of
 // it.
 func TestIncompleteCopy(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	var feed, aside string
 	copied(t, func(dir string) error {
@@ -38,6 +39,7 @@ func TestIncompleteCopy(t *testing.T) {
 
 // A shard without chunks may be one without events, or a part of the feed that was not copied: run and check warn.
 func TestCopyWithoutAShard(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	dir := t.TempDir()
 	spec := feedsim.Spec{Segments: 2, Shards: 3, EventsPerSegment: 60}
@@ -47,7 +49,7 @@ func TestCopyWithoutAShard(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "log/01/2026/01/01/0000")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+dir)
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
 	const says = "the manifest names log/01/2026/01/01/0000/, and the copy of the feed has no chunk there"
 	for _, verb := range []string{"check", "run --once"} {
 		code, stdout, stderr := call(t, strings.Fields(verb)...)

@@ -13,12 +13,12 @@ import (
 	"blobfeed/internal/demo"
 )
 
-func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stdout, nil)
+func demoVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
+	fs := flags(nil, "demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stdout, nil)
 	port := fs.Int("port", 19092, "port of the embedded broker, 0 for any; if the default is taken, another one")
-	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format),
+	format := fs.String("format", cmp.Or(env[config.Prefix+"_FORMAT"], config.Defaults().Format),
 		"json, or avro with an embedded schema registry")
-	envelope := fs.String("envelope", cmp.Or(os.Getenv(config.Prefix+"_ENVELOPE"), config.Defaults().Envelope),
+	envelope := fs.String("envelope", cmp.Or(env[config.Prefix+"_ENVELOPE"], config.Defaults().Envelope),
 		"wrapped, bare, row, key_only or enriched")
 	limit := fs.Duration("for", 0, "how long to run; 0: until Ctrl-C")
 	if err := parse(fs, args); err != nil {

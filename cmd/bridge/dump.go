@@ -25,9 +25,9 @@ With --at, starts at an offset of the chunk, or prints the event at a position (
 With --state, prints what the bridge keeps in its state topic: the frontier, and the cursor and owner of each lease.
 `
 
-func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func dumpVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
 	usage := "[--output text|json] [--segment YYYY/MM/DD/HHMM | --state | --at OFFSET|POSITION] [CHUNK.avro]"
-	fs := flags("dump", usage, stdout, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
+	fs := flags(env, "dump", usage, stdout, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
 	segment := fs.String("segment", "", "print the events of this segment")
 	at := fs.String("at", "", "start at the block at this offset of the chunk, or print the event at this position")
 	state := fs.Bool("state", false, "print the bridge's state")
@@ -49,7 +49,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	d := dump.Dumper{Out: stdout, JSON: asJSON}
 	place, err := source.ParsePosition(*at)
 	if err == nil && chunk == "" {
-		return inFeed(func(feed *source.Feed) error { return d.Event(ctx, feed, place) })
+		return inFeed(env, func(feed *source.Feed) error { return d.Event(ctx, feed, place) })
 	}
 	offset := int64(0)
 	if *at != "" {
@@ -63,11 +63,11 @@ func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return &usageError{err}
 		}
 		place.Offset = offset
-		return inFeed(func(feed *source.Feed) error { return d.Chunk(ctx, feed, place) })
+		return inFeed(env, func(feed *source.Feed) error { return d.Chunk(ctx, feed, place) })
 	case chunk != "":
 		return d.File(chunk, offset)
 	case *state:
-		c, err := load(config.LoadKafka())
+		c, err := load(env.LoadKafka())
 		if err != nil {
 			return err
 		}
@@ -75,18 +75,18 @@ func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return d.State(s)
 		})
 	case *segment == "":
-		return inFeed(func(feed *source.Feed) error { return d.Segments(ctx, feed) })
+		return inFeed(env, func(feed *source.Feed) error { return d.Segments(ctx, feed) })
 	}
 	seg, err := source.ParseSegment(*segment)
 	if err != nil {
 		return &usageError{err}
 	}
-	return inFeed(func(feed *source.Feed) error { return d.Segment(ctx, feed, seg) })
+	return inFeed(env, func(feed *source.Feed) error { return d.Segment(ctx, feed, seg) })
 }
 
 // inFeed calls f with the feed that the settings name.
-func inFeed(f func(*source.Feed) error) error {
-	c, err := load(config.Load(false))
+func inFeed(env config.Env, f func(*source.Feed) error) error {
+	c, err := load(env.Load(false))
 	if err != nil {
 		return err
 	}

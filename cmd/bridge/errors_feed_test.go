@@ -20,7 +20,7 @@ func copied(t *testing.T, change func(dir string) error) {
 	if err := change(dir); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+dir)
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
 }
 
 // refusing is a storage service that has only this answer.
@@ -48,7 +48,6 @@ var ofFeeds = map[string]mistake{
 		return []string{"check"}
 	},
 	"getting a token of Entra ID": func(t *testing.T) []string {
-		t.Setenv("AZURE_CLIENT_ID", "")
 		return set("SOURCE_URL=https://myaccount.blob.core.windows.net SOURCE_AUTH=workload_identity", "check")(t)
 	},
 	"it is empty or not base64": set("SOURCE_URL=https://myaccount.blob.core.windows.net SOURCE_AUTH=shared_key "+
@@ -71,7 +70,7 @@ var ofFeeds = map[string]mistake{
 	"history is lost: the next to read is …": func(t *testing.T) []string {
 		clusterFor(t)
 		dir := t.TempDir()
-		t.Setenv("BRIDGE_SOURCE_URL", "file://"+dir)
+		setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
 		spec := feedsim.Spec{Segments: 2, EventsPerSegment: 20, LeaveOpen: true}
 		write := func() {
 			if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/tls"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +138,7 @@ var ofKafka = map[string]mistake{
 	"INVALID_REPLICATION_FACTOR":            broker("TOPIC_REPLICATION=3", runOnce),
 	"takes no records: partition … has … in sync": func(t *testing.T) []string {
 		args := answers("", kmsg.Produce, kerr.NotEnoughReplicas)(t)
-		cl, err := kgo.NewClient(kgo.SeedBrokers(os.Getenv("BRIDGE_KAFKA_BROKERS")))
+		cl, err := kgo.NewClient(kgo.SeedBrokers(environ(t)["BRIDGE_KAFKA_BROKERS"]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ type mistake func(*testing.T) (args []string)
 
 // Each message of docs/errors.md is what the program prints after the mistake that the page names.
 func TestErrorsOfThePage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +39,7 @@ func TestErrorsOfThePage(t *testing.T) {
 	}
 	for _, message := range listed {
 		t.Run(message, func(t *testing.T) {
+			t.Parallel()
 			if made[message] == nil {
 				t.Fatal("nothing provokes it")
 			}
@@ -54,7 +56,7 @@ func provoke(t *testing.T, message string, args []string) {
 	defer stop()
 	var out safeBuffer
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, args, &out, &out) }()
+	go func() { ended <- execute(ctx, environ(t), args, &out, &out) }()
 	for deadline := time.After(40 * time.Second); ; {
 		select {
 		case code := <-ended:
@@ -121,7 +123,7 @@ var ofSettings = map[string]mistake{
 	"… is not supported with …": set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
 	"but records were written with …": func(t *testing.T) []string {
 		deliveredReal(t)
-		t.Setenv("BRIDGE_ENVELOPE", "bare")
+		setenv(t, "BRIDGE_ENVELOPE", "bare")
 		return runOnce
 	},
 }

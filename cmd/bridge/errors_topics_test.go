@@ -74,7 +74,7 @@ var ofTopics = map[string]mistake{
 	"has live members": afterwards(func(t *testing.T, _ *kadm.Client) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan int, 1)
-		go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+		go func() { ended <- execute(ctx, environ(t), []string{"run"}, io.Discard, io.Discard) }()
 		t.Cleanup(func() { stop(); <-ended })
 		await(t, "an instance is a member", func() bool { return len(statusOf(t).Group.Members) > 0 })
 	}, "reset", "--yes"),

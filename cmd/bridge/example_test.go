@@ -3,12 +3,11 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"blobfeed/internal/config"
 )
 
 // The page's example has the form of the settings, and JSON in place of Avro.
 func TestExampleRecord(t *testing.T) {
+	t.Parallel()
 	for envelope, want := range map[string]string{
 		"wrapped": `{"after": {"account": "myaccount"`, "enriched": `"op": "c"`, "key_only": "",
 	} {
@@ -17,7 +16,7 @@ func TestExampleRecord(t *testing.T) {
 				"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "localhost:9092", "ENVELOPE": envelope, "FORMAT": format,
 				"REGISTRY_URL": map[string]string{"avro": "http://localhost:8081"}[format],
 			})
-			c, err := config.Load(true)
+			c, err := environ(t).Load(true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 
 // With --config, a verb takes its settings from a file, and config prints them as one that does the same.
 func TestSettingsFromFile(t *testing.T) {
+	t.Parallel()
 	fake := fakebroker.New(t)
-	t.Setenv("BRIDGE_CONFIG", "")
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -26,13 +26,13 @@ func TestSettingsFromFile(t *testing.T) {
 		!strings.Contains(log, `"name":"file"`) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
-	t.Setenv("BRIDGE_OFFSETS_LEASES", "4")
-	t.Setenv("BRIDGE_HTTP_ADDR", "off")
+	setenv(t, "BRIDGE_OFFSETS_LEASES", "4")
+	setenv(t, "BRIDGE_HTTP_ADDR", "off")
 	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK ||
 		!strings.Contains(log, `and wins","settings":["BRIDGE_OFFSETS_LEASES"]}`) {
 		t.Errorf("exit code %d: %s", code, log)
 	}
-	t.Setenv("BRIDGE_OFFSETS_LEASES", "")
+	setenv(t, "BRIDGE_OFFSETS_LEASES", "")
 	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitSettings ||
 		!strings.Contains(stderr, "no instance can answer") {
 		t.Errorf("healthcheck: exit code %d: %s", code, stderr)

@@ -42,9 +42,9 @@ func blobPath(text string) string {
 	return strings.TrimPrefix(text, "/")
 }
 
-func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
 	usage := "CONTAINER/PATH | --id EVENT_ID [--from TIME|SEGMENT] [--to TIME] [--value] [--output text|json]"
-	fs := flags("find", usage, stdout, func(w io.Writer) { fmt.Fprint(w, findHelp) })
+	fs := flags(env, "find", usage, stdout, func(w io.Writer) { fmt.Fprint(w, findHelp) })
 	var q find.Query
 	fs.StringVar(&q.ID, "id", "", "find the event with this id (header ce_id)")
 	from := fs.String("from", "earliest", "first event: earliest, a time, or a segment such as 2026/01/31/1200")
@@ -72,7 +72,7 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return &usageError{fmt.Errorf("--from %s is later than --to %s", *from, *to)}
 		}
 	}
-	c, err := load(config.Load(true))
+	c, err := load(env.Load(true))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func found(t *testing.T, args ...string) (all []find.Found) {
 
 // find names the record of every event, and the marker behind it, as a consumer of the topic sees them.
 func TestFind(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
 	rs := func() map[string]*kgo.Record {
 		of := map[string]*kgo.Record{}
@@ -83,15 +84,15 @@ func TestFind(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	// The setting that leaves an event out is named, and a record that is gone is missing.
-	t.Setenv("BRIDGE_CONTAINERS", "others")
+	setenv(t, "BRIDGE_CONTAINERS", "others")
 	if f := found(t, path)[0]; f.Fate != find.LeftOut || !strings.Contains(f.Why, "BRIDGE_CONTAINERS") {
 		t.Errorf("%+v", f)
 	}
-	t.Setenv("BRIDGE_CONTAINERS", "")
+	setenv(t, "BRIDGE_CONTAINERS", "")
 	// With what is not the bridge's, each record would be missing.
 	for name, value := range map[string]string{"TOPIC": "other", "SOURCE_URL": "file://" + t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("BRIDGE_"+name, value)
+			setenv(t, "BRIDGE_"+name, value)
 			if code, _, stderr := call(t, "find", path); code != exitSettings || !strings.Contains(stderr, "BRIDGE_"+name) {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}

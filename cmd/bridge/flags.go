@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +37,14 @@ func typed(err error) error {
 }
 
 // flags returns a flag set with a help text: usage, the flags, and more if it is not nil. Help goes to stdout, since
-// the user asks for it.
-func flags(name, usage string, stdout io.Writer, more func(io.Writer)) *flag.FlagSet {
+// the user asks for it. With --config, env names the settings file; it is nil if the verb has no settings.
+func flags(env config.Env, name, usage string, stdout io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings
-		fs.Func("config", "YAML `file` with settings; the environment wins over it", config.UseFile)
+	if env != nil {
+		fs.Func("config", "YAML `file` with settings; the environment wins over it", func(path string) error {
+			env.UseFile(path)
+			return nil
+		})
 	}
 	fs.SetOutput(stdout)
 	fs.Usage = func() {
@@ -119,15 +121,15 @@ func wantsJSON(output string) (bool, error) {
 }
 
 // openState returns the settings for Kafka, and a reader of the state that they name.
-func openState() (c *config.Config, r *status.Reader, done func(), err error) {
-	if c, err = load(config.LoadKafka()); err != nil {
+func openState(env config.Env) (c *config.Config, r *status.Reader, done func(), err error) {
+	if c, err = load(env.LoadKafka()); err != nil {
 		return nil, nil, nil, err
 	}
 	r, done, err = setup.State(c)
 	return c, r, done, err
 }
 
-// load examines settings, and wraps their problems: load(config.Load(true)).
+// load examines settings, and wraps their problems: load(env.Load(true)).
 func load(c *config.Config, err error) (*config.Config, error) {
 	if c, err = setup.Examined(c, err); err != nil {
 		return nil, invalidSettings(err)

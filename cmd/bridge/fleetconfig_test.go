@@ -10,8 +10,7 @@ import (
 // fleetFile writes a settings file with bridges.
 func fleetFile(t *testing.T, text string) (path string) {
 	t.Helper()
-	t.Setenv("BRIDGE_CONFIG", "")
-	t.Setenv("BRIDGE_NAME", "")
+	setenv(t, "BRIDGE_NAME", "")
 	path = filepath.Join(t.TempDir(), "fleet.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -21,6 +20,7 @@ func fleetFile(t *testing.T, text string) (path string) {
 
 // config prints the common settings once, and of each bridge what differs; a bridge that is chosen as a single one.
 func TestConfigOfFleet(t *testing.T) {
+	t.Parallel()
 	file := fleetFile(t, `
 kafka_brokers: [broker:9092]
 poll_interval: 7s
@@ -46,7 +46,7 @@ bridges:
 		!strings.Contains(stderr, "choose one of the bridges of "+file+" with BRIDGE_NAME") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_NAME", "photos")
+	setenv(t, "BRIDGE_NAME", "photos")
 	if code, out, _ := call(t, "config", "--config", file, "--output", "yaml"); code != exitOK ||
 		!strings.Contains(out, "name: photos\n") || !strings.Contains(out, "\n  url: file:///photos") {
 		t.Errorf("exit code %d: %s", code, out)

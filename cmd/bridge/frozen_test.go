@@ -8,11 +8,12 @@ import (
 
 // While no record is written, the error for a changed setting names the command after which the setting is taken.
 func TestChangedSettingBeforeTheFirstRecord(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("BRIDGE_CONTAINERS", "no-such-container")
+	setenv(t, "BRIDGE_CONTAINERS", "no-such-container")
 	runToEnd(t)
-	t.Setenv("BRIDGE_CONTAINERS", "")
-	t.Setenv("BRIDGE_ENVELOPE", "bare")
+	setenv(t, "BRIDGE_CONTAINERS", "")
+	setenv(t, "BRIDGE_ENVELOPE", "bare")
 	const says = "BRIDGE_ENVELOPE=bare, but the bridge was first started with wrapped: set it back, or, since no " +
 		"record is written yet, stop the bridge, run BRIDGE_NAME=b bridge reset --yes, and start it again"
 	for verb, want := range map[string]int{"run": exitSettings, "run --once": exitSettings, "check": exitFailed} {
@@ -32,6 +33,7 @@ func TestChangedSettingBeforeTheFirstRecord(t *testing.T) {
 
 // A feed's directory may move: with a link at its former path, the bridge continues.
 func TestMovedDirectory(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	var feed string
 	copied(t, func(dir string) error { feed = dir; return nil })
@@ -40,7 +42,7 @@ func TestMovedDirectory(t *testing.T) {
 	if err := os.Rename(feed, moved); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+moved)
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+moved)
 	code, _, stderr := call(t, "run", "--once")
 	if code != exitSettings || !strings.Contains(stderr, "(ln -s "+moved+" "+feed+")") {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -48,7 +50,7 @@ func TestMovedDirectory(t *testing.T) {
 	if err := os.Symlink(moved, feed); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+feed)
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+feed)
 	runToEnd(t)
 	if n := statusOf(t).Totals.Read; n != 717 {
 		t.Errorf("%d events read, want 717", n)

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
+	"maps"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), args, &out, &errs)
+	env := environ(t)
+	code = execute(context.Background(), env, args, &out, &errs)
 	for _, name := range config.SecretNames() { // those of files, too: they are in the environment now
-		if secret := os.Getenv(name); secret != "" && strings.Contains(out.String()+errs.String(), secret) {
+		if secret := env[name]; secret != "" && strings.Contains(out.String()+errs.String(), secret) {
 			t.Errorf("bridge %s shows %s", args, name)
 		}
 	}
@@ -89,9 +91,45 @@ func await(t *testing.T, what string, cond func() bool) {
 	}
 }
 
+// environments are those of the tests that run, by name.
+var environments = struct {
+	sync.Mutex
+	of map[string]config.Env
+}{of: map[string]config.Env{}}
+
+// setenv sets a variable of the program for a test and its subtests, as t.Setenv does, which lets no other test run
+// meanwhile.
+func setenv(t *testing.T, name, value string) {
+	t.Helper()
+	environments.Lock()
+	defer environments.Unlock()
+	if environments.of[t.Name()] == nil {
+		environments.of[t.Name()] = config.Env{}
+		t.Cleanup(func() {
+			environments.Lock()
+			defer environments.Unlock()
+			delete(environments.of, t.Name())
+		})
+	}
+	environments.of[t.Name()][name] = value
+}
+
+// environ returns the variables of a test: no other ones, so that those of whoever runs it change nothing.
+func environ(t *testing.T) config.Env {
+	environments.Lock()
+	defer environments.Unlock()
+	env := config.Env{}
+	for i, char := range t.Name() + "/" {
+		if char == '/' {
+			maps.Copy(env, environments.of[t.Name()[:i]])
+		}
+	}
+	return env
+}
+
 func setAll(t *testing.T, settings map[string]string) {
 	t.Helper()
 	for name, value := range settings {
-		t.Setenv(config.Prefix+"_"+name, value)
+		setenv(t, config.Prefix+"_"+name, value)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import "testing"
 
 func TestIdleOnceAfterWork(t *testing.T) {
+	t.Parallel()
 	var i idle
 	for n, step := range []struct {
 		count int64

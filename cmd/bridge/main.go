@@ -42,7 +42,7 @@ const (
 // verb is a command of the program. Run gets the arguments after the verb.
 type verb struct {
 	name, summary string
-	run           func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+	run           func(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error
 }
 
 func verbs() []verb {
@@ -66,13 +66,15 @@ func verbs() []verb {
 	}
 }
 
-func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(execute(context.Background(), config.Environ(), os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // execute runs a verb. The output has names and texts that others chose, and a terminal must not act on them, so it is
 // escaped. The log escapes on its own, because it may redraw a line.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) int {
 	out, errs := plain.NewWriter(stdout), plain.NewWriter(stderr)
-	code := dispatch(ctx, args, out, stderr, errs)
+	code := dispatch(ctx, env, args, out, stderr, errs)
 	if err := out.Flush(); err != nil && code == exitOK && !errors.Is(err, syscall.EPIPE) { // head has read enough
 		fmt.Fprintln(errs, "bridge:", err)
 		code = exitFailed
@@ -81,7 +83,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer) int {
+func dispatch(ctx context.Context, env config.Env, args []string, stdout, stderr, errs io.Writer) int {
 	if len(args) == 0 {
 		help(stderr)
 		return exitUsage
@@ -102,11 +104,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		return exitUsage
 	}
 	v := verbs()[i]
-	code, text := outcome(v.run(ctx, args[1:], stdout, stderr))
+	code, text := outcome(env, v.run(ctx, env, args[1:], stdout, stderr))
 	switch f, _ := stderr.(*os.File); {
 	case text == "":
 	case v.name == "run" && code != exitUsage && (f == nil || !progress.Terminal(f)):
-		logFailure(stderr, code, text)
+		logFailure(env, stderr, code, text)
 	default:
 		fmt.Fprintln(errs, "bridge:", text)
 	}
@@ -114,7 +116,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 }
 
 // outcome returns the exit code of a verb, and what to say about its error; "" if there is nothing to say.
-func outcome(err error) (code int, text string) {
+func outcome(env config.Env, err error) (code int, text string) {
 	var usage *usageError
 	var settings *settingsError
 	var later *plain.SettingsError
@@ -131,12 +133,12 @@ func outcome(err error) (code int, text string) {
 	case errors.As(err, &broken):
 		return exitBroken, err.Error()
 	}
-	return exitFailed, plain.Clip(advise(err).Error())
+	return exitFailed, plain.Clip(advise(env, err).Error())
 }
 
 // logFailure writes what run ends with as the last line of its log: programs read that, line by line.
-func logFailure(stderr io.Writer, code int, text string) {
-	c, _ := config.LoadKafka() // problems are those of the verb
+func logFailure(env config.Env, stderr io.Writer, code int, text string) {
+	c, _ := env.LoadKafka() // problems are those of the verb
 	log, _ := progress.New(c, stderr)
 	text = strings.ReplaceAll(strings.ReplaceAll(text, ":\n", ": "), "\n", "; ")
 	log.Error("run has failed", "error", text, "exit_code", code)
@@ -194,8 +196,8 @@ func versionText() string {
 	return "devel"
 }
 
-func versionVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
-	if err := parse(flags("version", "", stdout, nil), args); err != nil {
+func versionVerb(_ context.Context, _ config.Env, args []string, stdout, _ io.Writer) error {
+	if err := parse(flags(nil, "version", "", stdout, nil), args); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(stdout, "bridge %s %s %s/%s\n",
@@ -212,8 +214,8 @@ var _ bridge.Adviser = adviser{}
 func (a adviser) Advise(err error) error { return setup.Advised(a.of.config, &a.of.client, err) }
 
 // advise does so for the error that a verb ends with. Of the settings it needs only how the brokers are reached.
-func advise(err error) error {
-	c, _ := config.LoadKafka() // problems are those of the verb
+func advise(env config.Env, err error) error {
+	c, _ := env.LoadKafka() // problems are those of the verb
 	client, unusable := setup.Kafka(c, "", 1)
 	if unusable != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]struct {
 		code int
 		says string
@@ -81,6 +82,7 @@ func TestExitCodes(t *testing.T) {
 
 // Help goes to stdout when it is asked for. A mistake is one line that says where the help is.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	for _, v := range verbs() {
 		if code, stdout, stderr := call(t, v.name, "--help"); code != exitOK || stderr != "" ||
 			!strings.HasPrefix(stdout, "usage: bridge "+v.name) {
@@ -95,7 +97,8 @@ func TestHelp(t *testing.T) {
 }
 
 func TestDumpFeed(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	code, stdout, stderr := call(t, "dump", "--output", "json")
 	if lines := strings.Count(stdout, "\n"); code != 0 || lines != 10 {
 		t.Fatalf("exit code %d, %d segments: %s", code, lines, stderr)
@@ -124,7 +127,8 @@ func TestDumpFeed(t *testing.T) {
 
 // What a record's position names is the event it was made of.
 func TestDumpPosition(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	for args, says := range map[string]string{
 		"dump --at 2020/05/27/1500/00/00000/2434/1":        "test-blob-ded10496",
 		"dump log/00/2020/05/27/1500/00000.avro":           "test-blob-ded10496",
@@ -150,10 +154,11 @@ func TestDumpPosition(t *testing.T) {
 
 // The demo shows records and markers that went through the whole path and its status page, and ends with a verdict.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	var out, errs safeBuffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(t.Context(), []string{"demo", "--port", "0", "--for", "4s"}, &out, &errs)
+		ended <- execute(t.Context(), environ(t), []string{"demo", "--port", "0", "--for", "4s"}, &out, &errs)
 	}()
 	address := regexp.MustCompile(`status page is at (http://\S+)`)
 	await(t, "the address of the status page", func() bool { return address.MatchString(out.String()) })
@@ -185,6 +190,7 @@ func TestDemo(t *testing.T) {
 
 // The manual has every verb, and every flag of it.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 // The demo does Avro, too, with a registry of its own.
 func TestDemoAvro(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s", "--format", "avro", "--envelope", "enriched")
 	for _, want := range []string{
 		"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", "events read",
@@ -49,10 +50,11 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 // Output that did not arrive is a failure, also of the verbs that print line by line.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	for _, args := range [][]string{{"help"}, {"find", "container0/blob0"}, {"config"}} {
 		var stderr strings.Builder
-		code := execute(t.Context(), args, full{}, &stderr)
+		code := execute(t.Context(), environ(t), args, full{}, &stderr)
 		if code != exitFailed || strings.Count(stderr.String(), "no space left") != 1 {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr.String())
 		}
@@ -61,10 +63,11 @@ func TestFullDisk(t *testing.T) {
 
 // The schemas to register by hand are printed as a registry takes them.
 func TestConfigSchemas(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
-	t.Setenv("BRIDGE_FORMAT", "avro")
-	t.Setenv("BRIDGE_TOPIC", "blobs")
-	t.Setenv("BRIDGE_RESOLVED_TO", "topic")
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file:///feed")
+	setenv(t, "BRIDGE_FORMAT", "avro")
+	setenv(t, "BRIDGE_TOPIC", "blobs")
+	setenv(t, "BRIDGE_RESOLVED_TO", "topic")
 	code, stdout, stderr := call(t, "config", "--format", "schemas")
 	var subjects []string
 	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
@@ -82,7 +85,7 @@ func TestConfigSchemas(t *testing.T) {
 		!strings.Contains(stderr, "need no schemas") {
 		t.Errorf("with JSON: exit code %d: %s%s", code, stdout, stderr)
 	}
-	t.Setenv("BRIDGE_TOPIC", "{container}")
+	setenv(t, "BRIDGE_TOPIC", "{container}")
 	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
@@ -91,6 +94,7 @@ func TestConfigSchemas(t *testing.T) {
 
 // Verify reads Avro with the schemas that are there, and leaves the registry as it is whatever it is asked.
 func TestVerifyRegistersNothing(t *testing.T) {
+	t.Parallel()
 	registry := srfake.New()
 	defer registry.Close()
 	schemas := func() string {
@@ -133,6 +137,7 @@ func TestVerifyRegistersNothing(t *testing.T) {
 // A container whose topic has no schema in the registry does not end the instance: somebody may register the
 // schema yet. The status says what is missing.
 func TestContainerWithoutSchema(t *testing.T) {
+	t.Parallel()
 	registry := srfake.New()
 	defer registry.Close()
 	clusterFor(t)
@@ -143,7 +148,7 @@ func TestContainerWithoutSchema(t *testing.T) {
 	defer stop()
 	ended := make(chan int, 1)
 	var stderr safeBuffer // the log and the last error come from two goroutines
-	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, &stderr) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, io.Discard, &stderr) }()
 	await(t, "the status says so", func() bool {
 		code, stdout, _ := call(t, "status")
 		return code == exitOK && strings.Contains(stdout, "set BRIDGE_REGISTRY_AUTO_REGISTER=true")
@@ -156,20 +161,21 @@ func TestContainerWithoutSchema(t *testing.T) {
 
 // event_time has one type in all of a topic: a reader by the latest schema would take millis for micros.
 func TestAvroTimestampsAreFrozen(t *testing.T) {
+	t.Parallel()
 	registry := srfake.New()
 	defer registry.Close()
 	clusterFor(t)
-	t.Setenv("BRIDGE_FORMAT", "avro")
-	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
+	setenv(t, "BRIDGE_FORMAT", "avro")
+	setenv(t, "BRIDGE_REGISTRY_URL", registry.URL())
 	runToEnd(t)
-	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "millis")
+	setenv(t, "BRIDGE_AVRO_TIMESTAMPS", "millis")
 	code, _, stderr := call(t, "run", "--once")
 	if code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "micros")
-	t.Setenv("BRIDGE_FORMAT", "json") // the format of keys follows it
+	setenv(t, "BRIDGE_AVRO_TIMESTAMPS", "micros")
+	setenv(t, "BRIDGE_FORMAT", "json") // the format of keys follows it
 	code, _, stderr = call(t, "run", "--once")
 	if code != exitSettings || !strings.Contains(stderr, "BRIDGE_FORMAT=json, but records were written with avro") ||
 		strings.Contains(stderr, "BRIDGE_KEY_FORMAT") {

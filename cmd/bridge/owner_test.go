@@ -8,6 +8,7 @@ import (
 // The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each
 // way out that they name works.
 func TestSecondBridgeOnATopic(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
 	runToEnd(t)
 	first := len(read(t, c, changes))
@@ -18,11 +19,11 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 		}
 	}
 	check(exitOK, "no other bridge writes to "+changes)
-	t.Setenv("BRIDGE_NAME", "second")
+	setenv(t, "BRIDGE_NAME", "second")
 	const problem = "topic " + changes + " belongs to bridge b"
 	check(exitFailed, problem)
 	for _, shared := range []string{"false", "true"} { // which is for other accounts
-		t.Setenv("BRIDGE_TOPIC_SHARED", shared)
+		setenv(t, "BRIDGE_TOPIC_SHARED", shared)
 		code, _, stderr := call(t, "run", "--once")
 		if code != exitSettings || !strings.Contains(stderr, problem) ||
 			!strings.Contains(stderr, "run bridge reset --yes with BRIDGE_NAME=b") {
@@ -32,11 +33,11 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	if n := len(read(t, c, changes)); n != first {
 		t.Errorf("%d records, %d of them of the second bridge", n, n-first)
 	}
-	t.Setenv("BRIDGE_NAME", "b")
+	setenv(t, "BRIDGE_NAME", "b")
 	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
 		t.Fatalf("reset: exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_NAME", "second")
+	setenv(t, "BRIDGE_NAME", "second")
 	check(exitFailed, "topic "+changes+" holds records, and bridge second has no progress")
 	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "bridge reset --yes") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
@@ -46,14 +47,15 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	}
 	check(exitOK, "no progress yet")
 	runToEnd(t)
-	t.Setenv("BRIDGE_TOPIC", "others")
-	t.Setenv("BRIDGE_NAME", "b")
+	setenv(t, "BRIDGE_TOPIC", "others")
+	setenv(t, "BRIDGE_NAME", "b")
 	runToEnd(t)
 	check(exitOK, "bridges of other accounts may write to the same topics")
 }
 
 // A table keeps the last record of a key, and keys do not name the account.
 func TestSharedTable(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	setAll(t, map[string]string{
 		"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state",

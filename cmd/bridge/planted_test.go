@@ -80,7 +80,7 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 			}
 			name, value = name+"_FILE", file
 		}
-		t.Setenv(name, value)
+		setenv(t, name, value)
 	}
 	welcoming := fakebroker.New(t, kfake.EnableSASL(),
 		kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
@@ -112,6 +112,6 @@ func callFor(t *testing.T, limit time.Duration, args ...string) (stdout, stderr 
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var out, errs safeBuffer // a run that has no time left does not wait for the last words of the engine
-	execute(ctx, args, &out, &errs)
+	execute(ctx, environ(t), args, &out, &errs)
 	return out.String(), errs.String()
 }

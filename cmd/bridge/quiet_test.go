@@ -49,6 +49,7 @@ func statusAt(t *testing.T, address string) (s ops.Status) {
 // When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the
 // brokers go away it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	fake := fakebroker.New(t)
 	setAll(t, map[string]string{
 		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0],
@@ -59,13 +60,14 @@ func TestQuiet(t *testing.T) {
 	defer cancel()
 	var log safeBuffer
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, &log, &log) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, &log, &log) }()
 	quiet := func(window time.Duration) (grew bool) {
 		before := log.String()
 		time.Sleep(window) // what is looked for is that nothing happens
 		return log.String() != before
 	}
-	for !strings.Contains(log.String(), `"msg":"progress"`) || quiet(300*time.Millisecond) {
+	for !strings.Contains(log.String(), `"msg":"progress","verdict":"up to date"`) ||
+		!strings.Contains(log.String(), `"msg":"history before the bridge's position"`) || quiet(300*time.Millisecond) {
 		if ctx.Err() != nil {
 			t.Fatalf("never quiet:\n%s", log.String())
 		}
@@ -107,9 +109,10 @@ func TestQuiet(t *testing.T) {
 
 // The log says within seconds that the storage service is away, and why. The engine hears of it after 14 s.
 func TestStorageAwayIsLoggedEarly(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("BRIDGE_SOURCE_URL", "http://127.0.0.1:1/acct")
-	t.Setenv("BRIDGE_SOURCE_AUTH", "anonymous")
+	setenv(t, "BRIDGE_SOURCE_URL", "http://127.0.0.1:1/acct")
+	setenv(t, "BRIDGE_SOURCE_AUTH", "anonymous")
 	began := time.Now()
 	const says = `"level":"WARN","msg":"the storage service does not serve requests; retrying","error":"…connection refused`
 	provoke(t, says, []string{"run"})
@@ -120,8 +123,9 @@ func TestStorageAwayIsLoggedEarly(t *testing.T) {
 
 // What run ends with is a line of its log, in its format.
 func TestLastLineOfTheLog(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
-	t.Setenv("BRIDGE_KAFKA_SASL_MECHANISM", "PLAIN")
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file:///feed")
+	setenv(t, "BRIDGE_KAFKA_SASL_MECHANISM", "PLAIN")
 	for _, args := range []string{"run", "run --once"} {
 		code, _, stderr := call(t, strings.Fields(args)...)
 		var line struct {
@@ -134,7 +138,7 @@ func TestLastLineOfTheLog(t *testing.T) {
 			t.Errorf("%s: exit code %d, %v: %s", args, code, err, stderr)
 		}
 	}
-	t.Setenv("BRIDGE_LOG_FORMAT", "text")
+	setenv(t, "BRIDGE_LOG_FORMAT", "text")
 	const text = ` level=ERROR msg="run has failed" error="settings: `
 	if _, _, stderr := call(t, "run"); !strings.Contains(stderr, text) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("%s", stderr)
@@ -146,8 +150,9 @@ func TestLastLineOfTheLog(t *testing.T) {
 
 // Variables of OpenTelemetry, which have no effect, are named once at the start.
 func TestTracesAreMissed(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	setenv(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	if _, _, stderr := call(t, "run", "--once"); strings.Count(stderr, "OTEL_* variables have no effect") != 1 {
 		t.Errorf("%s", stderr)
 	}

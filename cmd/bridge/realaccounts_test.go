@@ -29,6 +29,7 @@ import (
 // The feeds of real accounts are delivered from a directory and from a storage service, the run ends, and verify
 // agrees. The records are what hamba/avro decodes, each event as often as the log has it.
 func TestRealAccounts(t *testing.T) {
+	t.Parallel()
 	for _, a := range realfeed.Accounts {
 		files := a.At(t, "../..", realfeed.End)
 		t.Run(a.Name+" in a directory", func(t *testing.T) {
@@ -49,6 +50,7 @@ func TestRealAccounts(t *testing.T) {
 // A real account as it was while its feed grew: a segment without a chunk, one that waits for another, a chunk in two
 // lengths. Each run delivers what was published since, and reads no event again.
 func TestRealAccountThatGrows(t *testing.T) {
+	t.Parallel()
 	a := realfeed.Accounts[slices.IndexFunc(realfeed.Accounts, func(a realfeed.Account) bool { return a.Waits != "" })]
 	service := &recordedService{}
 	c := realAccount(t, "all", overHTTP(t, &a, service))

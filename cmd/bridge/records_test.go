@@ -90,7 +90,8 @@ func newer(before, after []*kgo.Record) (records []*kgo.Record) {
 
 // A wrong offset in a feed is not damage, and what is not there is named once.
 func TestDumpOfAWrongPlace(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	const chunk = "log/00/2020/05/29/1600/00000.avro"
 	for args, want := range map[string]string{
 		"--at 2020/05/29/1600/00/00000/2435/8": "no block begins at offset 2435; blocks near it begin at 2434",

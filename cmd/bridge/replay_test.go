@@ -29,8 +29,9 @@ func between(records []*kgo.Record, from, to string) map[string]*kgo.Record {
 // A replay writes the same records as the first delivery, to the same partitions, also if it is interrupted; a
 // second call adds nothing, and its state can be deleted.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	c := deliveredReal(t)
-	t.Setenv("BRIDGE_DEBUG", "bundle_bytes=0") // two transactions a segment: something to interrupt
+	setenv(t, "BRIDGE_DEBUG", "bundle_bytes=0") // two transactions a segment: something to interrupt
 	args := strings.Fields("replay --from 2020-01-20T00:00:00Z --to 2020-05-29T18:00:00Z --topic again")
 	want := between(read(t, c, changes), "1579478400000000000.0000000000", "1590775200000000000.0000000000")
 	live := statusOf(t)
@@ -44,7 +45,7 @@ func TestReplay(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	if code := execute(ctx, args, io.Discard, io.Discard); code != exitFailed {
+	if code := execute(ctx, environ(t), args, io.Discard, io.Discard); code != exitFailed {
 		t.Fatalf("the interrupted replay: exit code %d", code)
 	}
 	part := between(read(t, c, "again"), "", "9")
@@ -99,6 +100,7 @@ func TestReplay(t *testing.T) {
 }
 
 func TestReplayRefuses(t *testing.T) {
+	t.Parallel()
 	deliveredReal(t)
 	const times = " --from 2020-05-27T16:00:00Z --to 2020-05-27T20:00:00Z"
 	for args, says := range map[string]string{
@@ -132,12 +134,13 @@ func TestReplayRefuses(t *testing.T) {
 // An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would
 // be others, in other partitions. Also when it is interrupted, and the live bridge is reset meanwhile.
 func TestReplayAvroKeys(t *testing.T) {
+	t.Parallel()
 	registry := srfake.New()
 	defer registry.Close()
 	c := clusterFor(t)
-	t.Setenv("BRIDGE_FORMAT", "avro")
-	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
-	t.Setenv("BRIDGE_DEBUG", "bundle_bytes=0")
+	setenv(t, "BRIDGE_FORMAT", "avro")
+	setenv(t, "BRIDGE_REGISTRY_URL", registry.URL())
+	setenv(t, "BRIDGE_DEBUG", "bundle_bytes=0")
 	runToEnd(t)
 	want := between(read(t, c, changes), "", "9")
 	args := strings.Fields("replay --from earliest --to 2020-05-29T20:00:00Z --topic again")
@@ -150,7 +153,7 @@ func TestReplayAvroKeys(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	if code := execute(ctx, args, io.Discard, io.Discard); code != exitFailed {
+	if code := execute(ctx, environ(t), args, io.Discard, io.Discard); code != exitFailed {
 		t.Fatalf("the interrupted replay: exit code %d", code)
 	}
 	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
@@ -171,7 +174,7 @@ func TestReplayAvroKeys(t *testing.T) {
 	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); code != exitOK {
 		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
 	}
-	t.Setenv("BRIDGE_TOPIC", "{container}")
+	setenv(t, "BRIDGE_TOPIC", "{container}")
 	code, _, stderr := call(t, append(args[:len(args)-1], "other")...)
 	if code != exitUsage || !strings.Contains(stderr, "set BRIDGE_KEY_FORMAT for the replay") {
 		t.Errorf("with a template: exit code %d: %s", code, stderr)

@@ -11,6 +11,7 @@ import (
 
 // Without any certificate authority on the system, the program trusts those that sign for Azure.
 func TestPublicAuthorities(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("BRIDGE_TEST_BARE") == "" {
 		empty := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPublicAuthorities$")

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -17,8 +16,8 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("run", "[--once]", stdout, func(w io.Writer) {
+func runVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
+	fs := flags(env, "run", "[--once]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // dispatch reports a failed write
 	})
@@ -26,19 +25,21 @@ func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if f, err := setup.LoadFleet(); f != nil || err != nil {
-		return runFleet(ctx, f, err, *once, stderr)
+	if f, err := setup.LoadFleet(env); f != nil || err != nil {
+		return runFleet(ctx, env, f, err, *once, stderr)
 	}
-	c, err := load(config.Load(true))
+	c, err := load(env.Load(true))
 	if err != nil {
 		return err
 	}
-	_, err = work(ctx, c, *once, 0, stderr)
+	_, err = work(ctx, env, c, *once, 0, stderr)
 	return err
 }
 
 // work runs an instance until it ends. Keys is the schema id of all keys; 0: each topic has its own.
-func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Display, error) {
+func work(
+	ctx context.Context, env config.Env, c *config.Config, once bool, keys int, stderr io.Writer,
+) (*progress.Display, error) {
 	log, shown := progress.New(c, stderr)
 	i, err := newInstance(c, shape{once: once, bridges: 1}, log, shown)
 	if err != nil {
@@ -50,7 +51,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		return nil, &settingsError{err}
 	}
 	defer stopServing()
-	warnOfTraces(log)
+	warnOfTraces(env, log)
 	i.announce()
 	sampling, stopSampling := context.WithCancel(ctx)
 	defer stopSampling()
@@ -68,9 +69,12 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 }
 
 // warnOfTraces reports variables of OpenTelemetry: their author expects traces.
-func warnOfTraces(log *slog.Logger) {
-	if slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "OTEL_") }) {
-		log.Warn("the OTEL_* variables have no effect: the bridge sends no traces",
-			"hint", "see transaction_step_seconds_total in /metrics, or set BRIDGE_LOG_LEVEL=debug")
+func warnOfTraces(env config.Env, log *slog.Logger) {
+	for name := range env {
+		if strings.HasPrefix(name, "OTEL_") {
+			log.Warn("the OTEL_* variables have no effect: the bridge sends no traces",
+				"hint", "see transaction_step_seconds_total in /metrics, or set BRIDGE_LOG_LEVEL=debug")
+			return
+		}
 	}
 }

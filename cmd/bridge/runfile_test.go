@@ -8,6 +8,7 @@ import (
 
 // A file that is written, or replaced as Kubernetes replaces a ConfigMap, has changed when it rests.
 func TestFileChanges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()

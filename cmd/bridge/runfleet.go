@@ -24,14 +24,16 @@ import (
 )
 
 // runFleet runs all bridges of a settings file until they end.
-func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, stderr io.Writer) error {
+func runFleet(
+	ctx context.Context, env config.Env, f *config.Fleet, problem error, once bool, stderr io.Writer,
+) error {
 	if problem == nil {
 		problem = f.Err()
 	}
 	if problem != nil {
 		return invalidSettings(problem)
 	}
-	all := &bridges{once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(),
+	all := &bridges{env: env, once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(),
 		running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
 	all.page = ops.NewFleetMonitor(ops.Info{Instance: f.Common.Instance, Version: versionText()})
@@ -56,7 +58,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		return &settingsError{err}
 	}
 	defer stopServing()
-	warnOfTraces(all.log)
+	warnOfTraces(env, all.log)
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)
 	err = supervise(ctx, func(stop, hard context.Context) error {
 		members := crash.NewSupervisor(hard, once)
@@ -76,6 +78,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 
 // bridges are those of this process.
 type bridges struct {
+	env     config.Env
 	once    bool
 	path    string // of the settings file
 	common  *config.Config
@@ -162,7 +165,7 @@ func (all *bridges) reload(hard context.Context, members *crash.Supervisor) {
 	all.reloads++
 	// Each reload is an operator's act: with its number, the log does not fold the problems of two of them.
 	log := all.log.With("reload", all.reloads)
-	f, err := setup.RequireFleet()
+	f, err := setup.RequireFleet(all.env)
 	if err != nil {
 		all.page.Reloaded([]string{err.Error()})
 		log.Error("the settings file is rejected; the bridges run on", "error", err)

@@ -20,7 +20,6 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/catalog"
-	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/testing/fakebroker"
@@ -69,6 +68,7 @@ func contents(t *testing.T, c *kfake.Cluster, topic string) (all []string) {
 
 // Bridges of a fleet write what each writes alone, once, and one that fails does not keep the others from it.
 func TestFleetDeliversAsSingleRuns(t *testing.T) {
+	t.Parallel()
 	together, alone := fakebroker.New(t), fakebroker.New(t)
 	file := fleetOf(t, together, "http_addr: 'off'")
 	for range 2 { // the second run adds nothing
@@ -78,9 +78,9 @@ func TestFleetDeliversAsSingleRuns(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	}
-	t.Setenv("BRIDGE_KAFKA_BROKERS", alone.ListenAddrs()[0])
+	setenv(t, "BRIDGE_KAFKA_BROKERS", alone.ListenAddrs()[0])
 	for _, name := range []string{"photos", "sim"} {
-		t.Setenv("BRIDGE_NAME", name)
+		setenv(t, "BRIDGE_NAME", name)
 		if code, _, stderr := call(t, "run", "--once", "--config", file); code != exitOK {
 			t.Fatalf("%s: exit code %d: %s", name, code, stderr)
 		}
@@ -127,12 +127,15 @@ func background(t *testing.T, file string) (base string, log *safeBuffer, stop f
 	return base, log, func() { t.Helper(); signal(syscall.SIGTERM) }
 }
 
-// running runs until it gets a signal from stop, which waits for its end, and returns the address of the process.
+// running runs until it gets a signal from stop, which waits for its end, and returns the address of the process. The
+// signal stops all that runs in it, so tests with it are not parallel.
 func running(t *testing.T, args ...string) (base string, log *safeBuffer, stop func(syscall.Signal)) {
 	t.Helper()
 	log = new(safeBuffer)
 	ended := make(chan int, 1)
-	go func() { ended <- execute(context.Background(), append([]string{"run"}, args...), io.Discard, log) }()
+	go func() {
+		ended <- execute(context.Background(), environ(t), append([]string{"run"}, args...), io.Discard, log)
+	}()
 	await(t, "the HTTP server", func() bool { return strings.Contains(log.String(), `"msg":"serving HTTP"`) })
 	_, address, _ := strings.Cut(log.String(), `"msg":"serving HTTP","address":"`)
 	address, _, _ = strings.Cut(address, `"`)
@@ -167,7 +170,7 @@ func TestFleetFailsAlone(t *testing.T) {
 	if code, body := get(t, base+"/readyz"); code != http.StatusOK {
 		t.Errorf("%d: %s", code, body)
 	}
-	t.Setenv("BRIDGE_HTTP_ADDR", strings.TrimPrefix(base, "http://"))
+	setenv(t, "BRIDGE_HTTP_ADDR", strings.TrimPrefix(base, "http://"))
 	if code, out, stderr := call(t, "healthcheck"); code != exitOK || out != "ready\n" {
 		t.Errorf("healthcheck: exit code %d: %s%s", code, out, stderr)
 	}
@@ -213,6 +216,7 @@ func TestFleetFailsAlone(t *testing.T) {
 
 // A fleet with a problem in the settings of one bridge does not start.
 func TestFleetRefused(t *testing.T) {
+	t.Parallel()
 	none := "source_url: \"file://" + filepath.Join(t.TempDir(), "none") + "\""
 	for text, want := range map[string]string{
 		"kafka_brokers: x:1\nbridges: {a: {start: never, " + none + "}}": "BRIDGE_START (",
@@ -228,10 +232,11 @@ func TestFleetRefused(t *testing.T) {
 
 // Bridges of a process share memory and claims, and send fewer requests; one alone does not.
 func TestFleetShares(t *testing.T) {
+	t.Parallel()
 	setAll(t, map[string]string{
 		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "x:1", "NAME": "b",
 	})
-	c, err := config.Load(true)
+	c, err := environ(t).Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // A reload starts, restarts and stops bridges, and leaves alone those that have not changed or have problems.
 func TestFleetReload(t *testing.T) {
-	t.Setenv("BRIDGE_DEBUG", "log_repeat=0s")
+	setenv(t, "BRIDGE_DEBUG", "log_repeat=0s")
 	c := fakebroker.New(t)
 	file := fleetOf(t, c, "http_addr: '127.0.0.1:0'")
 	text, err := os.ReadFile(file)

@@ -12,6 +12,7 @@ import (
 
 // The second signal ends without waiting, but not what is the first once more.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		after  time.Duration
 		signal os.Signal

@@ -35,10 +35,10 @@ delete, and asks the bridge for nothing: it reads the topics and lists the accou
 // defaultDeletions is a number that lost history seldom has, and a wrong account or a wrong topic soon.
 const defaultDeletions = 100_000
 
-func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func scanVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "[--container NAME] [--prefix PREFIX] [--sweep [--plan] [--max-deletions N]] [--wait] [--cancel] " +
 		"[--output text|json]"
-	fs := flags("scan", usage, stdout, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
+	fs := flags(env, "scan", usage, stdout, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
 	var s change.Scan
 	fs.StringVar(&s.Container, "container", "", "list only this container")
 	fs.StringVar(&s.Prefix, "prefix", "", "list only blobs whose names begin with this")
@@ -67,7 +67,7 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err := s.CheckContainer(); err != nil {
 		return &usageError{err}
 	}
-	c, r, done, err := openState()
+	c, r, done, err := openState(env)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		if err != nil {
 			return err
 		}
-		return planSweep(ctx, &s, state.Frontier, stdout, asJSON)
+		return planSweep(ctx, env, &s, state.Frontier, stdout, asJSON)
 	}
 	if err := s.Request(asking, r); err != nil {
 		return err
@@ -115,10 +115,12 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 // planSweep prints what a sweep would do.
-func planSweep(ctx context.Context, s *change.Scan, f *offsets.Frontier, stdout io.Writer, asJSON bool) error {
+func planSweep(
+	ctx context.Context, env config.Env, s *change.Scan, f *offsets.Frontier, stdout io.Writer, asJSON bool,
+) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	c, err := load(config.Load(true))
+	c, err := load(env.Load(true))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 // A server without TLS stays one: the first answer says so, and no other request waits for another.
 func TestSourceWithoutTLS(t *testing.T) {
+	t.Parallel()
 	var connections atomic.Int32
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {

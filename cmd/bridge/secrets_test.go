@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 // Whatever the verbs print, on either stream, at any level, and however the storage service, the brokers, the
 // registry and the OAuth server refuse: no secret is in it, in no form.
 func TestSecretsStaySecret(t *testing.T) {
+	t.Parallel()
 	p, refusing, _, unkind := plantAll(t)
 	setAll(
 		t,
@@ -71,6 +71,7 @@ func TestSecretsStaySecret(t *testing.T) {
 
 // What is pasted where it does not belong is not shown either: by no verb, neither as a setting nor in an error.
 func TestSecretsInWrongPlaces(t *testing.T) {
+	t.Parallel()
 	setAll(
 		t,
 		map[string]string{
@@ -135,6 +136,7 @@ var serving = regexp.MustCompile(`"serving HTTP","address":"([^"]+)"`)
 
 // An instance that runs, be it ready or in whatever trouble, shows no secret on any of its pages, nor in its log.
 func TestRunningInstanceShowsNoSecret(t *testing.T) {
+	t.Parallel()
 	p, refusing, welcome, unkind := plantAll(t)
 	feed := "file://" + abs(t, "../../testdata/real-2020")
 	setAll(
@@ -178,7 +180,7 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 			defer cancel()
 			var log safeBuffer
 			ended := make(chan int, 1)
-			go func() { ended <- execute(ctx, []string{"run"}, &log, &log) }()
+			go func() { ended <- execute(ctx, environ(t), []string{"run"}, &log, &log) }()
 			get := func(path string) string {
 				at := serving.FindStringSubmatch(log.String())
 				if at == nil {
@@ -188,7 +190,7 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				req.SetBasicAuth("", os.Getenv("BRIDGE_HTTP_TOKEN"))
+				req.SetBasicAuth("", environ(t)["BRIDGE_HTTP_TOKEN"])
 				resp, err := http.DefaultClient.Do(req)
 				if err != nil {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // seek moves back to a segment and to a time, and forward: exactly the events between are repeated or left out.
 func TestSeek(t *testing.T) {
+	t.Parallel()
 	c := deliveredReal(t)
 	before := read(t, c, changes)
 	first, marks := positions(before)
@@ -100,8 +101,9 @@ func TestSeek(t *testing.T) {
 
 // seek names the markers whose promise it breaks, also if nothing was delivered: consumers rely on them.
 func TestSeekTellsOfMarkers(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
-	t.Setenv("BRIDGE_CONTAINERS", "none")
+	setenv(t, "BRIDGE_CONTAINERS", "none")
 	runToEnd(t)
 	if s := statusOf(t); s.Totals.Emitted != 0 || s.Position.Resolved == nil {
 		t.Fatalf("%+v", s)
@@ -119,6 +121,7 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 // A place that the feed does not have yet looks like one where all is delivered, so that a typing error in the year stops
 // delivery unseen: it is refused, and degraded where somebody insists.
 func TestSeekBeyondTheFeed(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	runToEnd(t)
 	for to, why := range map[string]string{
@@ -165,9 +168,10 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 
 // Another feed's segments say nothing of where this bridge continues.
 func TestSeekOfAnotherFeed(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	runToEnd(t)
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+t.TempDir())
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+t.TempDir())
 	code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes")
 	if code != exitSettings || !strings.Contains(stderr, "BRIDGE_SOURCE_URL names feed") {
 		t.Errorf("exit code %d: %s", code, stderr)

@@ -89,8 +89,8 @@ func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 }
 
 // healthcheckVerb asks the local instance whether it is ready. It needs only the settings HTTP_ADDR and HTTP_CERT_FILE.
-func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stdout, func(w io.Writer) {
+func healthcheckVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
+	fs := flags(env, "healthcheck", "[--live] [--timeout DURATION]", stdout, func(w io.Writer) {
 		fmt.Fprintf(w, "\nAsks the instance at HTTP_ADDR (default %s) whether it is ready. "+
 			"Exit code 1 if not, with the reasons.\n", config.Defaults().HTTPAddr)
 	})
@@ -99,7 +99,7 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) er
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	c, err := config.Load(false) // of other problems only a missing file counts: the two settings are checked here
+	c, err := env.Load(false) // of other problems only a missing file counts: the two settings are checked here
 	var unread *config.FileError
 	if errors.As(err, &unread) {
 		return &settingsError{unread}

@@ -21,6 +21,7 @@ import (
 const httpAddr = "BRIDGE_HTTP_ADDR"
 
 func TestHealthcheck(t *testing.T) {
+	t.Parallel()
 	status := http.StatusOK
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
@@ -34,7 +35,7 @@ func TestHealthcheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(httpAddr, "0.0.0.0:"+port)
+	setenv(t, httpAddr, "0.0.0.0:"+port)
 	expect := func(args string, code int, says string) {
 		t.Helper()
 		if have, stdout, stderr := call(t, strings.Fields(args)...); have != code ||
@@ -49,14 +50,15 @@ func TestHealthcheck(t *testing.T) {
 	srv.Close()
 	expect("healthcheck", exitFailed, "localhost:"+port)
 	expect("healthcheck", exitFailed, "give this command the instance's BRIDGE_HTTP_ADDR")
-	t.Setenv(httpAddr, "off")
+	setenv(t, httpAddr, "off")
 	expect("healthcheck", exitSettings, "no instance can answer")
-	t.Setenv(httpAddr, "8080")
+	setenv(t, httpAddr, "8080")
 	expect("healthcheck", exitSettings, "want [host]:port")
 }
 
 // A port that is taken is told where the settings name it. The default one is often taken, which stops nobody.
 func TestPortTaken(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +73,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	stop()
 	setAll(t, map[string]string{"SOURCE_URL": "file:///feed", "HTTP_ADDR": c.HTTPAddr})
-	if c, err = config.Load(false); err != nil {
+	if c, err = environ(t).Load(false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := serve(t.Context(), c, true, http.NotFoundHandler(), logger); err == nil ||
@@ -82,13 +84,14 @@ func TestPortTaken(t *testing.T) {
 
 // With --once an instance runs beside one that has the port, with the same settings.
 func TestPortTakenByAnotherInstance(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	clusterFor(t)
-	t.Setenv(httpAddr, l.Addr().String())
+	setenv(t, httpAddr, l.Addr().String())
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, "not serving HTTP") {
 		t.Errorf("run --once: exit code %d: %s", code, stderr)
 	}
@@ -100,6 +103,7 @@ func TestPortTakenByAnotherInstance(t *testing.T) {
 // With a certificate and a token, answers are encrypted and need the token. Both follow a rotation of their files. The
 // health check needs neither.
 func TestServeTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	authority, err := pki.New("test")
 	if err != nil {
@@ -127,7 +131,7 @@ func TestServeTLS(t *testing.T) {
 		"SOURCE_URL": "file://" + dir, "HTTP_ADDR": "127.0.0.1:0", "HTTP_CERT_FILE": cert, "HTTP_KEY_FILE": key,
 		"HTTP_TOKEN_FILE": token,
 	})
-	c, err := config.Load(false)
+	c, err := environ(t).Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +191,7 @@ func TestServeTLS(t *testing.T) {
 	if status, _ := get(""); status != http.StatusUnauthorized {
 		t.Errorf("with an empty file: %d", status)
 	}
-	t.Setenv(httpAddr, address)
+	setenv(t, httpAddr, address)
 	if code, stdout, stderr := call(t, "healthcheck"); code != exitOK || !strings.Contains(stdout, "ready") {
 		t.Errorf("healthcheck: exit code %d: %s%s", code, stdout, stderr)
 	}

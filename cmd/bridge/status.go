@@ -25,9 +25,9 @@ Reads only the topic <BRIDGE_NAME>.offsets and the consumer group, so it works f
 Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settings for TLS and SASL.
 `
 
-func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func statusVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "[--all] [--output text|json] [--check] [--watch DURATION]"
-	fs := flags("status", usage, stdout, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	fs := flags(env, "status", usage, stdout, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
 	all := fs.Bool("all", false, "report on every bridge of the settings file, a line for each")
 	check := fs.Bool("check", false, "exit code 1 if the bridge is degraded or nobody is running")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
@@ -47,9 +47,9 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if *all {
-		return statusOfAll(ctx, stdout, asJSON, *check)
+		return statusOfAll(ctx, env, stdout, asJSON, *check)
 	}
-	_, r, done, err := openState()
+	_, r, done, err := openState(env)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ type report struct {
 
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
 // runs it. A bridge whose state cannot be read always is one.
-func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) error {
-	bridges, err := allBridges()
+func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, check bool) error {
+	bridges, err := allBridges(env)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 
 // The report begins with the verdict, and --check turns it into an exit code.
 func TestStatusCheck(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, io.Discard, io.Discard) }()
 	await(t, "the bridge is up to date", func() bool {
 		code, stdout, _ := call(t, "status", "--check")
 		return code == exitOK && strings.HasPrefix(stdout, "up to date\n")
@@ -37,6 +38,7 @@ func TestStatusCheck(t *testing.T) {
 
 // After run --once nobody is missing, until the bridge is asked for more.
 func TestStatusCheckAfterOnce(t *testing.T) {
+	t.Parallel()
 	c := deliveredReal(t)
 	const well = "up to date: run --once delivered everything "
 	if code, stdout, stderr := call(t, "status", "--check"); code != exitOK || !strings.HasPrefix(stdout, well) {

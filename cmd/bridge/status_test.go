@@ -12,12 +12,13 @@ import (
 )
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	c := clusterFor(t)
 	if code, _, stderr := call(t, "status"); code != exitFailed || !strings.Contains(stderr, "no topic b.offsets") {
 		t.Errorf("before the first start: exit code %d: %s", code, stderr)
 	}
 	runToEnd(t)
-	t.Setenv("BRIDGE_SOURCE_URL", "") // status needs no feed
+	setenv(t, "BRIDGE_SOURCE_URL", "") // status needs no feed
 	s := statusOf(t)
 	if s.Name != "b" || !s.Started || s.Position.Completed == "" || s.Totals.Read != 717 || s.Totals.Emitted != 717 ||
 		len(s.Leases) != 4 ||
@@ -75,11 +76,12 @@ func (l *lines) Write(b []byte) (int, error) {
 }
 
 func TestStatusWatch(t *testing.T) {
+	t.Parallel()
 	deliveredReal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	out := &lines{want: 3, enough: cancel}
-	code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, io.Discard)
+	code := execute(ctx, environ(t), strings.Fields("status --output json --watch 10ms"), out, io.Discard)
 	if code != exitOK || out.n < 3 {
 		t.Errorf("exit code %d, %d reports", code, out.n)
 	}
@@ -87,6 +89,7 @@ func TestStatusWatch(t *testing.T) {
 
 // A report says that all is delivered, and after the topic was deleted, that its records are gone.
 func TestStatusOfADeletedTopic(t *testing.T) {
+	t.Parallel()
 	c := deliveredReal(t)
 	if code, stdout, _ := call(t, "status"); code != exitOK || !strings.HasPrefix(stdout, "up to date") ||
 		!strings.Contains(stdout, "ahead     nothing: all is delivered") {
@@ -103,6 +106,7 @@ func TestStatusOfADeletedTopic(t *testing.T) {
 // A topic that was deleted and created again while the bridge was stopped is empty, whatever its partitions: status,
 // check and the next start say so, and deliver what comes.
 func TestTopicIsEmptyAgain(t *testing.T) {
+	t.Parallel()
 	for _, markers := range []string{"inline", "off"} {
 		setAll(t, map[string]string{"RESOLVED_TO": markers, "HTTP_ADDR": "off"})
 		a := fakebroker.Admin(t, deliveredReal(t))
@@ -124,12 +128,13 @@ func TestTopicIsEmptyAgain(t *testing.T) {
 
 // An idle bridge commits nothing, and says all the same that its progress is gone.
 func TestStateIsDeleted(t *testing.T) {
+	t.Parallel()
 	a := fakebroker.Admin(t, deliveredReal(t))
 	setAll(t, map[string]string{"HTTP_ADDR": "off"})
 	var out safeBuffer
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, &out, &out) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, &out, &out) }()
 	defer func() { stop(); <-ended }()
 	says := func(text string) func() bool { return func() bool { return strings.Contains(out.String(), text) } }
 	await(t, "it runs", says("leases assigned"))
@@ -143,6 +148,7 @@ func TestStateIsDeleted(t *testing.T) {
 // A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes
 // the bridge fail.
 func TestTopicIsAnotherOne(t *testing.T) {
+	t.Parallel()
 	a := fakebroker.Admin(t, deliveredReal(t))
 	deleteTopic(t, a)
 	if _, err := a.CreateTopic(t.Context(), 3, 1, nil, changes); err != nil {

@@ -25,9 +25,9 @@ The settings for filters and records apply, but BRIDGE_START and BRIDGE_END_TIME
 is shown as JSON. With text, a line has key and value, separated by a tab, and a tombstone is null.
 `
 
-func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func tailVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "[--from latest|earliest|TIME|SEGMENT] [--once] [--limit N] [--headers] [--output text|json]"
-	fs := flags("tail", usage, stdout, func(w io.Writer) { fmt.Fprint(w, tailHelp) })
+	fs := flags(env, "tail", usage, stdout, func(w io.Writer) { fmt.Fprint(w, tailHelp) })
 	from := fs.String("from", "",
 		"first event: latest (from now on; the default), earliest (the default with --once), a time, "+
 			"a segment such as 2026/01/31/1200, or an \"updated\"")
@@ -59,7 +59,7 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return &usageError{
 			fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", *from)}
 	}
-	c, err := load(config.Load(false))
+	c, err := load(env.Load(false))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 // What tail prints of the real feed is what run writes of it: the same keys, values and headers, in the order of each
 // key. It needs no brokers.
 func TestTailIsWhatRunWrites(t *testing.T) {
+	t.Parallel()
 	for _, settings := range []string{
 		"",
 		"ENVELOPE=bare OPTIONS=updated,topic_in_value ON_ERROR=dead_letter",
@@ -30,11 +31,11 @@ func TestTailIsWhatRunWrites(t *testing.T) {
 			cluster := clusterFor(t)
 			for _, s := range strings.Fields(settings) {
 				name, value, _ := strings.Cut(s, "=")
-				t.Setenv("BRIDGE_"+name, value)
+				setenv(t, "BRIDGE_"+name, value)
 			}
 			runToEnd(t)
 			want := consoleLines(t, cluster)
-			t.Setenv("BRIDGE_KAFKA_BROKERS", "")
+			setenv(t, "BRIDGE_KAFKA_BROKERS", "")
 			code, stdout, stderr := call(t, "tail", "--from", "earliest", "--once", "--headers")
 			got := slices.Collect(strings.Lines(stdout))
 			byKey := func(a, b string) int {
@@ -82,7 +83,8 @@ func consoleLine(r *kgo.Record) string {
 }
 
 func TestTailEnds(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	for args, lines := range map[string]int{
 		"--from earliest --once":               713,
 		"--from earliest --once --output json": 713,
@@ -121,21 +123,23 @@ func (closed) Write([]byte) (int, error) {
 
 // A reader such as head may go: that is no failure.
 func TestTailIntoClosedPipe(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	t.Parallel()
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	var errs strings.Builder
-	if code := execute(t.Context(), []string{"tail", "--from", "earliest"}, closed{}, &errs); code != exitOK ||
+	if code := execute(t.Context(), environ(t), []string{"tail", "--from", "earliest"}, closed{}, &errs); code != exitOK ||
 		strings.Contains(errs.String(), "pipe") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }
 
-// A signal ends a tail that waits for events, with what it has printed.
+// A signal ends a tail that waits for events, with what it has printed. It is one for all that runs in the process, so
+// no other test runs meanwhile.
 func TestTailEndsBySignal(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	var out safeBuffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(context.Background(), []string{"tail", "--from", "earliest"}, &out, io.Discard)
+		ended <- execute(context.Background(), environ(t), []string{"tail", "--from", "earliest"}, &out, io.Discard)
 	}()
 	await(t, "the records", func() bool { return strings.Count(out.String(), "\n") == 713 })
 	self, err := os.FindProcess(os.Getpid())

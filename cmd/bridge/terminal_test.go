@@ -58,6 +58,7 @@ func hostileFeed(t *testing.T) string {
 
 // What others have named, or said, does nothing to the terminal that it is printed on.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	fake := fakebroker.New(t)
 	setAll(t, map[string]string{
 		"SOURCE_URL": "file://" + hostileFeed(t), "KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term",
@@ -79,7 +80,7 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []string{"dump", "dump --segment 2026/01/01/0000",
-		"dump --segment 2026/01/01/0000 --output json", "dump " + os.Getenv("BRIDGE_SOURCE_URL")[7:] + "/" + chunk,
+		"dump --segment 2026/01/01/0000 --output json", "dump " + environ(t)["BRIDGE_SOURCE_URL"][7:] + "/" + chunk,
 		"dump --state", "dump --state --output json", "status", "status --output json", "check", "check --output json",
 		"tail --from earliest --once --headers", "tail --from earliest --once --headers --output json",
 		"verify --feed", "dump --at 1 nosuch" + hostile, hostile} {

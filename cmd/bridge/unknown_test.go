@@ -14,6 +14,7 @@ import (
 // Events of a type that a newer schema brings are not left out silently: the log names the type once, and status counts
 // them. EVENTS=all delivers them, and a type that EVENT_TYPES leaves out is no news.
 func TestUnknownTypesAreReported(t *testing.T) {
+	t.Parallel()
 	a := realfeed.Accounts[0]
 	dir := a.Unpack(t, "../..")
 	files, err := filepath.Glob(filepath.Join(dir, "log/*/*/*/*/*/*.avro"))

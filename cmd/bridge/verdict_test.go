@@ -24,7 +24,7 @@ func upToDate(t *testing.T, fake *kfake.Cluster) (log *safeBuffer, verdict func(
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	log = new(safeBuffer)
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, log, log) }()
+	go func() { ended <- execute(ctx, environ(t), []string{"run"}, log, log) }()
 	t.Cleanup(func() { cancel(); <-ended })
 	const serving = `"msg":"serving HTTP","address":"`
 	await(t, "HTTP is served", func() bool { return strings.Contains(log.String(), serving) })
@@ -38,6 +38,7 @@ func upToDate(t *testing.T, fake *kfake.Cluster) (log *safeBuffer, verdict func(
 // An instance with nothing to do says within seconds that Kafka is away: nothing it does would show it sooner. The log
 // says so, too.
 func TestKafkaAwayShowsWithinSeconds(t *testing.T) {
+	t.Parallel()
 	fake := fakebroker.New(t)
 	log, verdict := upToDate(t, fake)
 	fake.Close()
@@ -58,7 +59,7 @@ func TestKafkaAwayShowsWithinSeconds(t *testing.T) {
 
 // Neither is it up to date when its topic was deleted, also after somebody has created it again: records are gone.
 func TestDeletedTopicShows(t *testing.T) {
-	defer func(every time.Duration) { lookEvery = every }(lookEvery)
+	defer func(every time.Duration) { lookEvery = every }(lookEvery) // of all tests, so this one is not parallel
 	lookEvery = 0
 	fake := fakebroker.New(t)
 	_, verdict := upToDate(t, fake)

@@ -37,10 +37,10 @@ Exit codes: 0 all promises that apply hold, 4 a promise is broken, 1 a promise c
 empty), 2 usage or settings.
 `
 
-func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func verifyVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "[--topic T] [--feed [--follow]] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] " +
 		"[--output text|json]"
-	fs := flags("verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
+	fs := flags(env, "verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
 	fs.StringVar(&o.Topic, "topic", "",
 		"topic to check (default: BRIDGE_TOPIC; of a template, each topic that the bridge has written to)")
@@ -73,7 +73,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 			return &usageError{fmt.Errorf("--until-resolved: %w", err)}
 		}
 	}
-	c, err := judged(&o)
+	c, err := judged(env, &o)
 	if err != nil {
 		return err
 	}
@@ -143,10 +143,10 @@ func showReads(ctx context.Context, o *judge.Options, stderr io.Writer) (stop fu
 }
 
 // judged reads the settings into o.
-func judged(o *judge.Options) (*config.Config, error) {
-	read := config.LoadKafka
+func judged(env config.Env, o *judge.Options) (*config.Config, error) {
+	read := env.LoadKafka
 	if o.ReadFeed || o.ReadAccount {
-		read = func() (*config.Config, error) { return config.Load(true) }
+		read = func() (*config.Config, error) { return env.Load(true) }
 	}
 	c, err := load(read())
 	if err != nil {

@@ -22,6 +22,7 @@ func init() { scanWait = 50 * time.Millisecond }
 
 // A topic that begins with a scan, and has the changes behind it, is the account; each key that is not is printed.
 func TestVerifyAccount(t *testing.T) {
+	t.Parallel()
 	clusterFor(t)
 	now := time.Date(2026, 1, 1, 0, 5, 0, 0, time.UTC)
 	a := account.New(func() time.Time { return now })
@@ -67,6 +68,7 @@ func TestVerifyAccount(t *testing.T) {
 // A scan of an account whose feed ended years ago: nothing of the feed is delivered behind the rows, and verify agrees
 // with the account and the feed. A scan that no instance has begun is in the report.
 func TestVerifyScanOfOldFeed(t *testing.T) {
+	t.Parallel()
 	cl := fakebroker.Client(t, clusterFor(t), kgo.DefaultProduceTopic(changes))
 	now := time.Date(2020, 5, 29, 10, 5, 0, 0, time.UTC)
 	a := account.New(func() time.Time { return now })
@@ -148,12 +150,12 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "no scan is under way") {
 		t.Errorf("a second cancel: exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_EVENT_TYPES", "!BlobDeleted")
+	setenv(t, "BRIDGE_EVENT_TYPES", "!BlobDeleted")
 	code, _, stderr = call(t, "scan", "--sweep")
 	if code != exitFailed || !strings.Contains(stderr, "BRIDGE_EVENT_TYPES leaves out BlobDeleted") {
 		t.Errorf("a sweep that may not delete: exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_EVENT_TYPES", "")
+	setenv(t, "BRIDGE_EVENT_TYPES", "")
 	code, _, stderr = call(t, "scan", "--container", "fotos")
 	if code != exitFailed || !strings.Contains(stderr, "the account has no container fotos") {
 		t.Errorf("a container that does not exist: exit code %d: %s", code, stderr)

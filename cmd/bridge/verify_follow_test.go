@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/config"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/testing/feedsim"
@@ -43,7 +41,7 @@ func deliverMore(t *testing.T, feed *feedsim.Feed, segments int) {
 // bridgeOptions returns those of a bridge, by the settings in the environment.
 func bridgeOptions(t *testing.T) bridge.Options {
 	t.Helper()
-	c, err := config.Load(true)
+	c, err := environ(t).Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +87,13 @@ func startFollowing(t *testing.T) *following {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BRIDGE_HTTP_ADDR", f.address)
+	setenv(t, "BRIDGE_HTTP_ADDR", f.address)
 	ctx, cancel := context.WithCancel(t.Context())
 	f.stop = cancel
 	var ended sync.WaitGroup
-	ended.Go(func() { f.done <- execute(ctx, []string{"verify", "--feed", "--follow"}, &f.stdout, &f.errs) })
+	ended.Go(func() {
+		f.done <- execute(ctx, environ(t), []string{"verify", "--feed", "--follow"}, &f.stdout, &f.errs)
+	})
 	t.Cleanup(func() { cancel(); ended.Wait() })
 	return f
 }
@@ -152,6 +152,7 @@ func (f *following) broken(check, says string) {
 
 // A follower verifies the topic as it grows, and ends at the first broken promise.
 func TestVerifyFollow(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		settings string
 		hurt     func(t *testing.T, cl *kgo.Client)
@@ -162,10 +163,10 @@ func TestVerifyFollow(t *testing.T) {
 			produce(t, cl, written, []*kgo.Record{{Key: []byte("foreign"), Value: []byte(`{}`), Partition: 1}})
 		}, "replay", "no event of this key is expected"},
 		"records are missing": {"", func(t *testing.T, _ *kgo.Client) {
-			t.Setenv("BRIDGE_EVENT_TYPES", "!BlobDeleted") // for the bridge, and not for the follower
+			setenv(t, "BRIDGE_EVENT_TYPES", "!BlobDeleted") // for the bridge, and not for the follower
 		}, "replay", "is missing, number"},
 		"an old record again, markers aside": {"RESOLVED_TO=topic", func(t *testing.T, cl *kgo.Client) {
-			r := readBy(t, []kgo.Opt{kgo.SeedBrokers(os.Getenv("BRIDGE_KAFKA_BROKERS"))}, written)[0]
+			r := readBy(t, []kgo.Opt{kgo.SeedBrokers(environ(t)["BRIDGE_KAFKA_BROKERS"])}, written)[0]
 			again := *r
 			produce(t, cl, written, []*kgo.Record{&again})
 		}, "replay", "expected"},
@@ -195,6 +196,7 @@ func TestVerifyFollow(t *testing.T) {
 
 // After a seek, a follower compares everything again.
 func TestVerifyFollowsASeek(t *testing.T) {
+	t.Parallel()
 	dir, feed := openFeed(t, small)
 	delivered(t, dir, "POLL_INTERVAL=50ms")
 	deliverMore(t, feed, 3)
@@ -215,6 +217,7 @@ func TestVerifyFollowsASeek(t *testing.T) {
 
 // What happens to topics while they are followed, and is right.
 func TestVerifyFollowsGrowth(t *testing.T) {
+	t.Parallel()
 	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "TOPIC={container}"} {
 		t.Run(settings, func(t *testing.T) {
 			dir, feed := openFeed(t, small)
@@ -249,6 +252,7 @@ func TestVerifyFollowsGrowth(t *testing.T) {
 
 // A follower of a feed with an end ends there.
 func TestVerifyFollowsToTheEnd(t *testing.T) {
+	t.Parallel()
 	delivered(t, "../../testdata/real-2020", "END_TIME=2020-05-27T20:00:00Z", "POLL_INTERVAL=50ms")
 	f := startFollowing(t)
 	select {

@@ -13,6 +13,7 @@ import (
 // Retention takes chunks away, before or after they were delivered: what is left is compared, and it is said
 // what was not.
 func TestVerifyWhereChunksAreGone(t *testing.T) {
+	t.Parallel()
 	for _, delivery := range []string{"before", "after"} {
 		t.Run(delivery, func(t *testing.T) {
 			dir := t.TempDir()

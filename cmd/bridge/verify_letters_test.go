@@ -34,6 +34,7 @@ func garble(t *testing.T, chunk string) {
 
 // What went to the dead-letter topic is accounted for there, if it is there as the feed has it.
 func TestVerifyDeadLetters(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, BlockEvents: 10, Blobs: 20})
 	if err != nil {
@@ -118,6 +119,7 @@ func TestVerifyDeadLetters(t *testing.T) {
 
 // The dead letters of a replay are found when its state is deleted, and no bridge takes them for records.
 func TestVerifyDeadLettersOfAReplay(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, simulated(t, 3, ""), "ON_ERROR=dead_letter")
 	limit := "1500"
 	configs := map[string]*string{"max.message.bytes": &limit}
@@ -131,7 +133,7 @@ func TestVerifyDeadLettersOfAReplay(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
-	t.Setenv("BRIDGE_END_TIME", "2026-01-01T01:30:00Z")
+	setenv(t, "BRIDGE_END_TIME", "2026-01-01T01:30:00Z")
 	code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again", "--output", "json")
 	r, _ := statusFrom(t, stdout)
 	if d := r.Feed.DeadLetters; code != exitOK || d == nil || d.Events == 0 || r.Records == 0 {
@@ -145,6 +147,7 @@ func TestVerifyDeadLettersOfAReplay(t *testing.T) {
 
 // Who may read the topic and the state needs no permission for dead letters that the settings do not make.
 func TestVerifyMayNotReadDeadLetters(t *testing.T) {
+	t.Parallel()
 	var acls []kfake.ACL
 	for _, topic := range []string{written, "blobfeed.offsets"} {
 		for _, op := range []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs} {
@@ -173,11 +176,11 @@ func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 		"KAFKA_SASL_USERNAME=root",
 		"KAFKA_SASL_PASSWORD=secret",
 	)
-	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "reader")
+	setenv(t, "BRIDGE_KAFKA_SASL_USERNAME", "reader")
 	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	t.Setenv("BRIDGE_ON_ERROR", "dead_letter")
+	setenv(t, "BRIDGE_ON_ERROR", "dead_letter")
 	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed ||
 		!strings.Contains(stderr, "blobfeed.dlq") ||
 		!strings.Contains(stderr, "TOPIC_AUTHORIZATION_FAILED") {
@@ -188,6 +191,7 @@ func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 // The permissions with which the bridge writes a topic do not suffice to read it, and verify says where they
 // are listed.
 func TestVerifyMayNotReadTopic(t *testing.T) {
+	t.Parallel()
 	var acls []kfake.ACL
 	for topic, op := range map[string]kmsg.ACLOperation{
 		written: kmsg.ACLOperationWrite, "blobfeed.offsets": kmsg.ACLOperationRead,
@@ -218,7 +222,7 @@ func TestVerifyMayNotReadTopic(t *testing.T) {
 		"KAFKA_SASL_USERNAME=root",
 		"KAFKA_SASL_PASSWORD=secret",
 	)
-	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "writer")
+	setenv(t, "BRIDGE_KAFKA_SASL_USERNAME", "writer")
 	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "topic "+written) ||
 		!strings.HasSuffix(stderr, "see docs/security.md\n") { // not bridge check, which is about run
 		t.Errorf("exit code %d: %s", code, stderr)

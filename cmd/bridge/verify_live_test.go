@@ -18,6 +18,7 @@ import (
 // Of an open segment what the cursors cover has to be there, and not what came to the feed since. What
 // retention took from the topic's begin need not be, and what it took from the feed can't be compared.
 func TestVerifyOpenSegment(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	dir, feed := openFeed(t, feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
 	if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
@@ -59,6 +60,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 
 // While the bridge writes, verify finds no fault in what is half way.
 func TestVerifyLive(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	dir, feed := openFeed(t, feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 5})
 	if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
@@ -112,6 +114,7 @@ func TestVerifyLive(t *testing.T) {
 // Verify finds out by itself that a topic got partitions, once and again, as soon as they are added, and when retention
 // has deleted the marker behind which they were used.
 func TestVerifyGrownTopic(t *testing.T) {
+	t.Parallel()
 	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "RESOLVED_TO=off",
 		"DELIVERY=at_least_once"} {
 		t.Run(settings, func(t *testing.T) {

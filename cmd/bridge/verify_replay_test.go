@@ -17,6 +17,7 @@ import (
 // be those of the live bridge: what the topic has from its first event on is judged, and that its start is unknown is
 // no fault.
 func TestVerifyReplay(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020")
 	const from, to = "2020-01-20T00:00:00Z", "2020-05-29T18:00:00Z"
 	if code, _, stderr := call(t, "replay", "--from", from, "--to", to, "--topic", "again"); code != exitOK {
@@ -27,7 +28,7 @@ func TestVerifyReplay(t *testing.T) {
 		t.Helper()
 		for s := range strings.FieldsSeq(settings) {
 			name, value, _ := strings.Cut(s, "=")
-			t.Setenv("BRIDGE_"+name, value)
+			setenv(t, "BRIDGE_"+name, value)
 		}
 		code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic)
 		if code != want || !strings.Contains(stdout+stderr, says) {
@@ -82,6 +83,7 @@ func TestVerifyReplay(t *testing.T) {
 
 // A replay of everything leaves no doubt where it began, and needs no settings but its end.
 func TestVerifyReplayOfEverything(t *testing.T) {
+	t.Parallel()
 	for _, setting := range []string{
 		"FORMAT=json", "DELIVERY=at_least_once", "HEADERS=none", "RESOLVED_TO=topic", "FORMAT=avro",
 	} {
@@ -101,7 +103,7 @@ func TestVerifyReplayOfEverything(t *testing.T) {
 				strings.Contains(stderr, "missing") {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
-			t.Setenv("BRIDGE_END_TIME", "2020-05-29T18:00:00Z")
+			setenv(t, "BRIDGE_END_TIME", "2020-05-29T18:00:00Z")
 			if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); code != exitOK {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
@@ -111,6 +113,7 @@ func TestVerifyReplayOfEverything(t *testing.T) {
 
 // A copy ends where it was made. The feed has gone on since, with segments that have no event.
 func TestVerifyCopyFromBeforeIdleSegments(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 24, Blobs: 16})
 	if err := errors.Join(err, feed.Open(t.Context()), feed.Append(t.Context(), 24, nil), feed.Next(t.Context())); err != nil {
@@ -128,8 +131,9 @@ func TestVerifyCopyFromBeforeIdleSegments(t *testing.T) {
 
 // Without --feed nothing is said about where the feed is, and so it need not be set.
 func TestVerifyWithoutSource(t *testing.T) {
+	t.Parallel()
 	delivered(t, "../../testdata/real-2020")
-	t.Setenv("BRIDGE_SOURCE_URL", "")
+	setenv(t, "BRIDGE_SOURCE_URL", "")
 	if code, stdout, stderr := call(t, "verify"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -137,7 +141,7 @@ func TestVerifyWithoutSource(t *testing.T) {
 		!strings.Contains(stderr, "BRIDGE_SOURCE_URL: required") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BRIDGE_FORMAT", "avro")
+	setenv(t, "BRIDGE_FORMAT", "avro")
 	if code, _, stderr := call(t, "verify"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_REGISTRY_URL: required for Avro") {
 		t.Errorf("exit code %d: %s", code, stderr)
@@ -146,6 +150,7 @@ func TestVerifyWithoutSource(t *testing.T) {
 
 // Each topic of a template is judged, and one that has gone is missed.
 func TestVerifyTemplate(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, simulated(t, 2, ""), "TOPIC=all.{container}")
 	code, stdout, stderr := call(t, "verify", "--feed")
 	if code != exitOK {
@@ -165,7 +170,7 @@ func TestVerifyTemplate(t *testing.T) {
 	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "all.backups"); code != exitOK {
 		t.Errorf("one of them alone: exit code %d: %s%s", code, stdout, stderr)
 	}
-	t.Setenv("BRIDGE_NAME", "other")
+	setenv(t, "BRIDGE_NAME", "other")
 	if code, _, stderr := call(t, "verify"); code != exitSettings || !strings.Contains(stderr, "name one with --topic") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -173,6 +178,7 @@ func TestVerifyTemplate(t *testing.T) {
 
 // Markers in a topic of their own are judged, and if that topic is not there it is said.
 func TestVerifyMarkersAside(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020", "RESOLVED_TO=topic")
 	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK ||
 		!strings.Contains(stdout, "holds        resolved   after") {
@@ -192,6 +198,7 @@ func TestVerifyMarkersAside(t *testing.T) {
 
 // A state that a newer bridge wrote is refused in the words of the package that reads it for the engine.
 func TestVerifyNewerState(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020")
 	r := &kgo.Record{Topic: "blobfeed.offsets", Key: []byte("frontier"), Value: []byte(`{"version": 99}`)}
 	if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {

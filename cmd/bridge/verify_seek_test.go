@@ -12,6 +12,7 @@ import (
 // What is repeated, or skipped, because an operator asked for it, is no fault: it is counted, and all else
 // is judged.
 func TestVerifyAfterSeek(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020", "START=2020-05-27T15:44:30Z")
 	var again, required int64
 	for i, to := range []string{"2020/05/27/1800", "2020-05-27T18:00:00Z", "2020-05-29T17:00:00Z"} {
@@ -53,6 +54,7 @@ func TestVerifyAfterSeek(t *testing.T) {
 // What was delivered before a seek back is still required: a seek repeats, and takes nothing away. That holds for one
 // that is repeated, or replaced by one to another place, before the bridge has continued.
 func TestVerifyRequiresWhatWasBeforeASeek(t *testing.T) {
+	t.Parallel()
 	for name, to := range map[string][]string{
 		"once": {"2020/05/29/1700"}, "twice": {"2020/05/29/1700", "2020/05/29/1700"},
 		"to another place": {"2020-05-29T19:00:00Z", "2020/05/27/1800", "2020/05/29/1700"},

@@ -7,9 +7,10 @@ import (
 
 // The way of an operator: what verify has to know to tell the accounts apart, it asks for by name.
 func TestVerifySharedTopicOfDirectories(t *testing.T) {
+	t.Parallel()
 	delivered(t, simulated(t, 2, "alpha"), "TOPIC_SHARED=true", "NAME=alpha")
-	t.Setenv("BRIDGE_NAME", "bravo")
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+simulated(t, 2, "bravo"))
+	setenv(t, "BRIDGE_NAME", "bravo")
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+simulated(t, 2, "bravo"))
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Fatal(stderr)
 	}
@@ -27,7 +28,7 @@ func TestVerifySharedTopicOfDirectories(t *testing.T) {
 		{"HEADERS=cloudevents", "verify --topic copy", exitSettings, "no state names the feed whose records are judged"},
 	} {
 		if name, value, set := strings.Cut(c.set, "="); set {
-			t.Setenv("BRIDGE_"+name, value)
+			setenv(t, "BRIDGE_"+name, value)
 		}
 		code, stdout, stderr := call(t, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.says) {

@@ -39,7 +39,7 @@ func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...stri
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
 	}, settings...) {
 		name, value, _ := strings.Cut(s, "=")
-		t.Setenv("BRIDGE_"+name, value)
+		setenv(t, "BRIDGE_"+name, value)
 	}
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -76,6 +76,7 @@ func statusFrom(t *testing.T, stdout string) (r judge.Report, of map[string]stri
 // What the bridge delivers of the real feed holds, and what is missing or doubled on a broker is found and
 // named. All other faults are in TestVerifyIsRight.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020")
 	code, stdout, stderr := call(t, "verify", "--feed")
 	for _, want := range []string{
@@ -135,6 +136,7 @@ func TestVerify(t *testing.T) {
 
 // A topic is not judged for a bridge that never wrote it: only a copy, which is named, has no state.
 func TestVerifyOfAnotherBridge(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020")
 	produce(t, cl, "copy", readBy(t, cl.Opts(), written))
 	for _, tc := range []struct {
@@ -150,16 +152,16 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		{"never", "reset --yes", exitFailed, neverRan}, {"never", "scan", exitFailed, neverRan},
 		{"never", "dump --state", exitFailed, neverRan},
 	} {
-		t.Setenv("BRIDGE_NAME", tc.name)
+		setenv(t, "BRIDGE_NAME", tc.name)
 		code, stdout, stderr := call(t, strings.Fields(tc.args)...)
 		if code != tc.code || !strings.Contains(stderr, tc.says) {
 			t.Errorf("%s %s: exit code %d: %s%s", tc.name, tc.args, code, stdout, stderr)
 		}
 	}
-	t.Setenv("BRIDGE_NAME", "other")
-	t.Setenv("BRIDGE_TOPIC", "of.{container}")
-	t.Setenv("BRIDGE_RESOLVED_TO", "topic")
-	t.Setenv("BRIDGE_KEY_FORMAT", "string")
+	setenv(t, "BRIDGE_NAME", "other")
+	setenv(t, "BRIDGE_TOPIC", "of.{container}")
+	setenv(t, "BRIDGE_RESOLVED_TO", "topic")
+	setenv(t, "BRIDGE_KEY_FORMAT", "string")
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Fatal(stderr)
 	}
@@ -175,10 +177,10 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 	}
 	produce(t, cl, "other.dlq", readBy(t, cl.Opts(), written)[:1])
 	for _, name := range []string{"BRIDGE_TOPIC", "BRIDGE_RESOLVED_TO", "BRIDGE_KEY_FORMAT"} {
-		t.Setenv(name, "")
+		setenv(t, name, "")
 	}
-	t.Setenv("BRIDGE_TOPIC", written)
-	t.Setenv("BRIDGE_NAME", "blobfeed")
+	setenv(t, "BRIDGE_TOPIC", written)
+	setenv(t, "BRIDGE_NAME", "blobfeed")
 	for name, says := range map[string]string{
 		topic: "it holds records. Set BRIDGE_NAME=other, BRIDGE_KEY_FORMAT=string, BRIDGE_RESOLVED_TO=topic, " +
 			"BRIDGE_TOPIC=of.{container}\n",
@@ -191,8 +193,8 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
 		}
 	}
-	t.Setenv("BRIDGE_NAME", "never")
-	t.Setenv("BRIDGE_TOPIC", "copy")
+	setenv(t, "BRIDGE_NAME", "never")
+	setenv(t, "BRIDGE_TOPIC", "copy")
 	if code, _, stderr := call(t, "verify"); code != exitSettings || !strings.Contains(stderr,
 		"no bridge of the name never has stored anything about topic copy") {
 		t.Errorf("exit code %d: %s", code, stderr)
@@ -203,6 +205,7 @@ const neverRan = "there is no topic never.offsets: no bridge of this name has ru
 
 // What can't be checked is no success: exit code 1, or 2 where the settings are to blame.
 func TestVerifyUnchecked(t *testing.T) {
+	t.Parallel()
 	cl := delivered(t, "../../testdata/real-2020")
 	produce(t, cl, "empty", nil)
 	rs := readBy(t, cl.Opts(), written)
@@ -245,7 +248,7 @@ func TestVerifyUnchecked(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
-				t.Setenv(name, value)
+				setenv(t, name, value)
 			}
 			code, stdout, stderr := call(t, strings.Fields(args)...)
 			if code != c.code || !strings.Contains(stderr, c.says) {
@@ -257,6 +260,7 @@ func TestVerifyUnchecked(t *testing.T) {
 
 // Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
 func TestVerifySelection(t *testing.T) {
+	t.Parallel()
 	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EVENT_TYPES=!BlobDeleted",
 		"KEY_FORMAT=string")
 	for _, args := range []string{
@@ -282,6 +286,7 @@ func TestVerifySelection(t *testing.T) {
 
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
+	t.Parallel()
 	for setting, want := range map[string]map[string]string{
 		"HEADERS=none": {
 			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked,

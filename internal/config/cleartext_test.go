@@ -57,7 +57,7 @@ func TestClearText(t *testing.T) {
 			env["BRIDGE_"+name] = value
 		}
 		set(t, env)
-		conf, err := Load(true)
+		conf, err := Environ().Load(true)
 		if (err != nil) != (c.refused != "") || err != nil && (!strings.Contains(err.Error(), "BRIDGE_"+c.refused+
 			": ") || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: %v", name, err)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +116,7 @@ type Config struct {
 
 	Tuning Tuning `ignored:"true"`
 
+	env       Env
 	files     map[string]string // of secrets, by name of the setting
 	overruled []string          // settings of the file that the environment sets to another value
 	origins   map[string]string // where a value comes from, by name of the setting; none: the default
@@ -165,8 +165,8 @@ type Identity struct {
 
 // Identity returns the identity for the account.
 func (c *Config) Identity() Identity {
-	return Identity{Tenant: os.Getenv(tenant), ClientID: os.Getenv(client),
-		TokenFile: os.Getenv("AZURE_FEDERATED_TOKEN_FILE"), Authority: os.Getenv("AZURE_AUTHORITY_HOST")}
+	return Identity{Tenant: c.env[tenant], ClientID: c.env[client],
+		TokenFile: c.env["AZURE_FEDERATED_TOKEN_FILE"], Authority: c.env["AZURE_AUTHORITY_HOST"]}
 }
 
 // KafkaIdentity returns the identity of which the tokens for Kafka are.

@@ -27,7 +27,7 @@ func set(t *testing.T, env map[string]string) {
 
 func TestDefaults(t *testing.T) {
 	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1,b:2"})
-	c, err := Load(true)
+	c, err := Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"BRIDGE_KAFKA_BROKERS": " ", "BRIDGE_COMMIT_INTERVAL": "soon", "BRIDGE_TOPIC_LIMIT": "many", "BRIDGE_TXN_BYTES": "-1MiB", "BRIDGE_TOPIC_SHARED": "perhaps",
 		"BRIDGE_DELIVERY": "twice", "BRIDGE_TOPIK": "x", "BRIDGE_NAME": "a/b", "BRIDGE_SOURCE_KEY": "hunter2", "BRIDGE_SOURCE_KEY_FILE": "/hunter2",
 	})
-	_, err := Load(true)
+	_, err := Environ().Load(true)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -71,7 +71,7 @@ func TestSecretFile(t *testing.T) {
 		},
 	)
 	t.Setenv("BRIDGE_SOURCE_KEY", "")
-	c, err := Load(false)
+	c, err := Environ().Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestFileWithoutASecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_HTTP_TOKEN_FILE": file})
-		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_HTTP_TOKEN_FILE") ||
+		if _, err := Environ().Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_HTTP_TOKEN_FILE") ||
 			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -111,7 +111,7 @@ func TestMissingFileIsOneProblem(t *testing.T) {
 		"BRIDGE_SOURCE_KEY_FILE": filepath.Join(t.TempDir(), "key"), "BRIDGE_KAFKA_BROKERS": "k:9092",
 		"BRIDGE_KAFKA_SASL_MECHANISM": "PLAIN", "BRIDGE_KAFKA_SASL_USERNAME": "u",
 		"BRIDGE_KAFKA_SASL_PASSWORD_FILE": filepath.Join(t.TempDir(), "password")})
-	_, err := Load(true)
+	_, err := Environ().Load(true)
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 ||
 		strings.Count(err.Error(), "no such file or directory") != 2 {
 		t.Errorf("%q", lines)
@@ -140,7 +140,7 @@ func TestReferenceNames(t *testing.T) {
 			"BRIDGE_TXN_BYTES":    "1MiB",
 		},
 	)
-	c, err := Load(false)
+	c, err := Environ().Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestLists(t *testing.T) {
 			"BRIDGE_PREFIXES":      " , ",
 		},
 	)
-	c, err := Load(true)
+	c, err := Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +180,9 @@ func TestLoadIsRepeatable(t *testing.T) {
 	set(t, map[string]string{"BRIDGE_CONFIG": file, "BRIDGE_CONTAINERS": "!", "BRIDGE_PREFIXES": "!",
 		"BRIDGE_SUFFIXES": "!", "BRIDGE_EVENT_TYPES": "!", "BRIDGE_COLUMNS": "!", "BRIDGE_DEBUG": "txn_records=5"})
 	before := os.Environ()
-	_, first := Load(true)
+	_, first := Environ().Load(true)
 	for range 20 {
-		if _, err := Load(true); err == nil || err.Error() != first.Error() {
+		if _, err := Environ().Load(true); err == nil || err.Error() != first.Error() {
 			t.Fatalf("%v, then %v", first, err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestFilterProblems(t *testing.T) {
 		env := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed"}
 		env["BRIDGE_"+tc.name] = tc.value
 		set(t, env)
-		_, err := Load(false)
+		_, err := Environ().Load(false)
 		if tc.problem == "" && err != nil || tc.problem != "" && (err == nil || !strings.Contains(err.Error(), tc.problem)) {
 			t.Errorf("%s=%s: %v, want %q", tc.name, tc.value, err, tc.problem)
 		}
@@ -231,14 +231,14 @@ func TestQuotedValues(t *testing.T) {
 	for _, value := range []string{`"x"`, `'x'`, `"x", "y"`, `"x,y"`} {
 		for _, name := range []string{"BRIDGE_TOPIC", "BRIDGE_CONTAINERS", "BRIDGE_SOURCE_URL"} {
 			set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092", name: value})
-			if _, err := Load(true); err == nil || !strings.Contains(err.Error(), name+": remove the quotation marks") {
+			if _, err := Environ().Load(true); err == nil || !strings.Contains(err.Error(), name+": remove the quotation marks") {
 				t.Errorf("%s=%s: %v", name, value, err)
 			}
 		}
 	}
 	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092",
 		"BRIDGE_CONTAINERS": `x,y`, "BRIDGE_PREFIXES": `x/"y",z/'a'`})
-	if _, err := Load(true); err != nil {
+	if _, err := Environ().Load(true); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestPortOfTheServer(t *testing.T) {
 	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:9092",
 			"BRIDGE_HTTP_ADDR": addr})
-		if _, err := Load(true); (err == nil) != valid {
+		if _, err := Environ().Load(true); (err == nil) != valid {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestPortsOfBrokers(t *testing.T) {
 		"a:9092,b": true, "[::1]:9092": true, "a:9092 b:9092": false, "a:9O92": false, "a:65536": false, "a:": false,
 	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": brokers})
-		_, err := Load(true)
+		_, err := Environ().Load(true)
 		if (err == nil) != valid || err != nil && !strings.HasPrefix(err.Error(), "BRIDGE_KAFKA_BROKERS: want host:port") {
 			t.Errorf("%s: %v", brokers, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,6 +61,7 @@ type entry struct {
 
 // document is a settings file.
 type document struct {
+	env    Env
 	path   string // "": there is none
 	common []entry
 	fleet  bool     // the file has a mapping bridges
@@ -74,9 +74,9 @@ const (
 	maxNames = 1000 // of a mapping; there are a tenth as many settings
 )
 
-// readDocument reads the settings file that BRIDGE_CONFIG names. Problems are of type FileError.
-func readDocument() (*document, error) {
-	d := &document{path: os.Getenv(variable(file))}
+// document reads the settings file that BRIDGE_CONFIG names. Problems are of type FileError.
+func (env Env) document() (*document, error) {
+	d := &document{env: env, path: env[variable(file)]}
 	if d.path == "" {
 		return d, nil
 	}

@@ -17,9 +17,7 @@ func settingsFile(t *testing.T, text string) string {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := UseFile(path); err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("BRIDGE_CONFIG", path)
 	return path
 }
 
@@ -51,7 +49,7 @@ kafka:
 poll_interval: ~
 `)
 	before := os.Environ()
-	c, err := Load(true)
+	c, err := Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +108,7 @@ func TestSettingsFileProblems(t *testing.T) {
 	} {
 		set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_SOURCE_URL": "file:///x"})
 		settingsFile(t, text)
-		_, err := Load(false)
+		_, err := Environ().Load(false)
 		if err == nil {
 			t.Errorf("%q is accepted", text)
 			continue
@@ -128,12 +126,12 @@ func TestSettingsFileProblems(t *testing.T) {
 		}
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "/nosuch/bridge.yaml"})
-	if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "reading the settings file: stat /nosuch/bridge.yaml") {
+	if _, err := Environ().Load(false); err == nil || !strings.Contains(err.Error(), "reading the settings file: stat /nosuch/bridge.yaml") {
 		t.Errorf("without the file: %v", err)
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_SOURCE_URL": "file:///x"})
 	settingsFile(t, "# nothing\n")
-	if _, err := Load(false); err != nil {
+	if _, err := Environ().Load(false); err != nil {
 		t.Error(err)
 	}
 }
@@ -157,7 +155,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 			variables["BRIDGE_"+name] = value
 		}
 		set(t, variables)
-		c, err := Load(true)
+		c, err := Environ().Load(true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +165,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 		}
 		set(t, map[string]string{"BRIDGE_CONFIG": ""})
 		settingsFile(t, text.String())
-		again, err := Load(true)
+		again, err := Environ().Load(true)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &text)
 		}
@@ -182,7 +180,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 			}
 		}
 		set(t, variables)
-		if inEnv, err := Load(true); err != nil || !slices.Equal(values(inEnv), values(again)) {
+		if inEnv, err := Environ().Load(true); err != nil || !slices.Equal(values(inEnv), values(again)) {
 			t.Errorf("%v, %q\n%s", err, values(inEnv), &text)
 		}
 		for i, want := range c.Effective() {
@@ -210,7 +208,7 @@ func TestExampleFile(t *testing.T) {
 	example, _, ok := strings.Cut(example, "```")
 	set(t, map[string]string{"BRIDGE_CONFIG": ""})
 	settingsFile(t, example)
-	d, err := readDocument()
+	d, err := Environ().document()
 	if err != nil || !ok || len(d.common) < 4 {
 		t.Fatalf("%v: %v", d.common, err)
 	}
@@ -238,7 +236,7 @@ func TestYAMLHidesSecrets(t *testing.T) {
 		env[name] = "hunter2"
 	}
 	set(t, env)
-	c, _ := Load(false)
+	c, _ := Environ().Load(false)
 	var text bytes.Buffer
 	if err := c.YAML(&text); err != nil || strings.Contains(text.String(), "hunter2") ||
 		!strings.Contains(text.String(), "# key_file") {

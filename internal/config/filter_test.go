@@ -18,7 +18,7 @@ func TestFiltersThatMatchNothing(t *testing.T) {
 			t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
 			name, value, _ := strings.Cut(setting, "=")
 			t.Setenv("BRIDGE_"+name, value)
-			_, err := Load(false)
+			_, err := Environ().Load(false)
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%v, want %q", err, want)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,7 +82,7 @@ func (d *document) readMembers(bridges *yaml.Node) error {
 // chosen returns the bridge that BRIDGE_NAME names.
 func (d *document) chosen() (*member, error) {
 	var names []string
-	name := os.Getenv(variable("NAME"))
+	name := d.env[variable("NAME")]
 	for i, m := range d.bridge {
 		if m.name == name {
 			return &d.bridge[i], nil
@@ -215,8 +214,8 @@ func OfProcess(name string) bool {
 
 // LoadFleet reads the settings of all bridges of the settings file, or returns nil if the file has none, or if
 // BRIDGE_NAME chooses one of them. Examine returns more problems of a bridge. An error concerns the whole file.
-func LoadFleet(examine func(*Config) []error) (*Fleet, error) {
-	d, err := readDocument()
+func (env Env) LoadFleet(examine func(*Config) []error) (*Fleet, error) {
+	d, err := env.document()
 	if d.lacksFleet() != nil {
 		return nil, nil // Load reports an error
 	}
@@ -227,8 +226,8 @@ func LoadFleet(examine func(*Config) []error) (*Fleet, error) {
 }
 
 // RequireFleet is LoadFleet where only the bridges of a settings file will do: it returns an error instead of nil.
-func RequireFleet(examine func(*Config) []error) (*Fleet, error) {
-	d, err := readDocument()
+func (env Env) RequireFleet(examine func(*Config) []error) (*Fleet, error) {
+	d, err := env.document()
 	if err == nil { // of a file that cannot be read, it is unknown whether it has bridges
 		err = d.lacksFleet()
 	}
@@ -246,7 +245,7 @@ func (d *document) lacksFleet() error {
 			variable(file))
 	case !d.fleet:
 		return fmt.Errorf("%s has no bridges: list them under %s", d.path, fleetKey)
-	case os.Getenv(variable("NAME")) != "":
+	case d.env[variable("NAME")] != "":
 		return fmt.Errorf("%s chooses one bridge of %s: unset it", variable("NAME"), d.path)
 	}
 	return nil

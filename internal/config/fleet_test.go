@@ -19,7 +19,7 @@ func fleet(t *testing.T, env map[string]string, text string) (*Fleet, error) {
 	maps.Copy(all, env)
 	set(t, all)
 	settingsFile(t, text)
-	return LoadFleet(noMore)
+	return Environ().LoadFleet(noMore)
 }
 
 // A bridge's own settings win over the environment, and the environment over the common settings.
@@ -151,7 +151,7 @@ func TestFleetFileProblems(t *testing.T) {
 	} {
 		f, err := fleet(t, nil, text)
 		if f == nil && err == nil { // for Load to report
-			_, err = Load(true)
+			_, err = Environ().Load(true)
 		} else if err == nil {
 			err = f.Err()
 		}
@@ -162,7 +162,7 @@ func TestFleetFileProblems(t *testing.T) {
 	if _, err := fleet(t, nil, "#"+strings.Repeat("x", maxFile)+"\n"+bridges); err != nil {
 		t.Error("a file that is too large is reported twice")
 	}
-	if _, err := Load(true); err == nil || !strings.Contains(err.Error(), "has more than 4 MiB") {
+	if _, err := Environ().Load(true); err == nil || !strings.Contains(err.Error(), "has more than 4 MiB") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestFleetChosen(t *testing.T) {
 	if f, err := fleet(t, map[string]string{"BRIDGE_NAME": "photos"}, text); f != nil || err != nil {
 		t.Errorf("%v, %v", f, err)
 	}
-	if c, err := Load(true); err != nil || c.Name != "photos" || c.SourceURL != "file:///a" {
+	if c, err := Environ().Load(true); err != nil || c.Name != "photos" || c.SourceURL != "file:///a" {
 		t.Errorf("%v", err)
 	}
 	for name, want := range map[string]string{
@@ -182,7 +182,7 @@ func TestFleetChosen(t *testing.T) {
 		"other": `bridge.yaml has no bridge "other", which BRIDGE_NAME names: set it to one of b, photos`,
 	} {
 		t.Setenv("BRIDGE_NAME", name)
-		if _, err := Load(true); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Environ().Load(true); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

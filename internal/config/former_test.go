@@ -19,7 +19,7 @@ func TestFormerNames(t *testing.T) {
 			t.Errorf("%s is a setting", name)
 		}
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", variable(name): "1"})
-		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), variable(name)+": "+advice) {
+		if _, err := Environ().Load(false); err == nil || !strings.Contains(err.Error(), variable(name)+": "+advice) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, new := range successor.FindAllStringSubmatch(advice, -1) {
@@ -28,7 +28,7 @@ func TestFormerNames(t *testing.T) {
 			}
 		}
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", variable(name): ""})
-		if _, err := Load(false); err != nil {
+		if _, err := Environ().Load(false); err != nil {
 			t.Errorf("%s is empty: %v", name, err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestFormerNames(t *testing.T) {
 func TestTuning(t *testing.T) {
 	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_POLL_INTERVAL": "1s",
 		"BRIDGE_DEBUG": "txn_records=7, read_size=64KiB,bundle_bytes=0,txn_records=8"})
-	c, err := Load(false)
+	c, err := Environ().Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTuning(t *testing.T) {
 		"quiet_interval=soon": "quiet_interval: want a duration",
 	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_DEBUG": text})
-		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_DEBUG: "+want) {
+		if _, err := Environ().Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_DEBUG: "+want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

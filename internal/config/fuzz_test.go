@@ -29,12 +29,12 @@ func FuzzSettings(f *testing.F) {
 			t.Fatal(err)
 		}
 		ceiling.Hold(t, 64<<20+2000*uint64(len(text)), func() {
-			fleet, err := LoadFleet(noMore)
+			fleet, err := Environ().LoadFleet(noMore)
 			if err == nil && fleet != nil {
 				err = fleet.Err()
 			}
 			bounded(t, text, err)
-			_, err = Load(true)
+			_, err = Environ().Load(true)
 			bounded(t, text, err)
 		})
 	})

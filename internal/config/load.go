@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -11,13 +12,29 @@ import (
 	"blobfeed/internal/plain"
 )
 
+// Env are environment variables by name. The settings come from them, and from the file that one of them names.
+type Env map[string]string
+
+// Environ returns those of the process.
+func Environ() Env {
+	env := Env{}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// UseFile makes path the settings file, as BRIDGE_CONFIG does.
+func (env Env) UseFile(path string) { env[variable(file)] = path }
+
 // Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only.
 // Problems do not repeat values, which may be secrets, except short ones of settings that take words of a list. Without
 // kafka, brokers need not be named: for verbs that only read the feed.
-func Load(kafka bool) (*Config, error) { return load(true, kafka) }
+func (env Env) Load(kafka bool) (*Config, error) { return env.load(true, kafka) }
 
 // LoadKafka is Load for verbs that only read Kafka: the feed need not be named.
-func LoadKafka() (*Config, error) { return load(false, true) }
+func (env Env) LoadKafka() (*Config, error) { return env.load(false, true) }
 
 // With returns the settings with changes, and every problem of them, joined.
 func (c *Config) With(change func(*Config)) (*Config, error) {
@@ -28,8 +45,8 @@ func (c *Config) With(change func(*Config)) (*Config, error) {
 	return &fresh, p.joined()
 }
 
-func load(feed, kafka bool) (*Config, error) {
-	d, err := readDocument()
+func (env Env) load(feed, kafka bool) (*Config, error) {
+	d, err := env.document()
 	var m *member
 	if d.fleet && err == nil {
 		m, err = d.chosen()
@@ -44,7 +61,7 @@ func load(feed, kafka bool) (*Config, error) {
 // load returns the settings of a bridge of the file, or those that all have in common if it is nil.
 func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	c := Defaults()
-	c.files, c.origins, c.places = map[string]string{}, map[string]string{}, map[string]string{}
+	c.env, c.files, c.origins, c.places = d.env, map[string]string{}, map[string]string{}, map[string]string{}
 	p := &problems{config: c}
 	given := c.readEnvironment(p)
 	c.readEntries(given, d, d.common, p, func(s string) bool { return c.origins[s] == "environment" })
@@ -140,10 +157,8 @@ func ReadSecret(file string) (string, error) {
 // versions.
 func (c *Config) readEnvironment(p *problems) texts {
 	given := texts{}
-	entries := os.Environ()
-	slices.Sort(entries)
-	for _, entry := range entries {
-		name, value, _ := strings.Cut(entry, "=")
+	for _, name := range slices.Sorted(maps.Keys(c.env)) {
+		value := c.env[name]
 		name, ours := strings.CutPrefix(name, Prefix+"_")
 		if !ours || name == file || name == debug {
 			continue
@@ -181,7 +196,7 @@ func (c *Config) readSecrets(given texts, p *problems) {
 // tune reads BRIDGE_DEBUG, a list of name=value.
 func (c *Config) tune(p *problems) {
 	var items List
-	_ = items.Decode(os.Getenv(variable(debug))) // a list takes any text
+	_ = items.Decode(c.env[variable(debug)]) // a list takes any text
 	given := texts{}
 	for _, item := range items {
 		name, value, _ := strings.Cut(item, "=")
@@ -199,9 +214,6 @@ func (c *Config) tune(p *problems) {
 		s.checkBounds(&c.Tuning, func(problem string) { failed(s.name, problem) })
 	}
 }
-
-// UseFile makes path the settings file, as BRIDGE_CONFIG does.
-func UseFile(path string) error { return os.Setenv(variable(file), path) }
 
 // Variables that are no settings.
 const (

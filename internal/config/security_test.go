@@ -39,7 +39,7 @@ func TestSecurityProblems(t *testing.T) {
 			env["BRIDGE_KAFKA_"+name] = value
 		}
 		set(t, env)
-		_, err := Load(true)
+		_, err := Environ().Load(true)
 		var problems []string
 		if err != nil {
 			problems = strings.Split(err.Error(), "\n")
@@ -64,7 +64,7 @@ func TestPresets(t *testing.T) {
 		"BRIDGE_PRESET":        "event_hubs",
 	}
 	set(t, base)
-	c, err := Load(true)
+	c, err := Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPresets(t *testing.T) {
 	}
 	base["BRIDGE_KAFKA_SASL_PASSWORD"], base["BRIDGE_KAFKA_COMPRESSION"], base["BRIDGE_KAFKA_TLS_ENABLED"] = "Endpoint=sb://ns", "gzip", "false"
 	set(t, base)
-	if c, err = Load(true); err != nil {
+	if c, err = Environ().Load(true); err != nil {
 		t.Fatal(err)
 	}
 	if c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" || c.KafkaSASLUsername != "$ConnectionString" ||
@@ -94,7 +94,7 @@ func TestPresets(t *testing.T) {
 			"BRIDGE_KAFKA_SASL_PASSWORD": "secret",
 		},
 	)
-	if c, err = Load(true); err != nil || !c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" ||
+	if c, err = Environ().Load(true); err != nil || !c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" ||
 		c.KafkaCompression != "snappy" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -117,7 +117,7 @@ func TestEffective(t *testing.T) {
 			"BRIDGE_CONTAINERS":      "a,b",
 		},
 	)
-	c, err := Load(false)
+	c, err := Environ().Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestSpecialSettingsFile(t *testing.T) {
 	}
 	for _, path := range []string{fifo, "/dev/zero", t.TempDir()} {
 		set(t, map[string]string{"BRIDGE_CONFIG": path})
-		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
+		if _, err := Environ().Load(false); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

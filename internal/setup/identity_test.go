@@ -18,7 +18,7 @@ func TestIdentity(t *testing.T) {
 		"BRIDGE_KAFKA_SASL_TOKENS": "managed_identity", "BRIDGE_KAFKA_SASL_SCOPE": "scope",
 		"BRIDGE_KAFKA_BROKERS": "a:1"})
 	const want = "BRIDGE_SOURCE_AUTH: client_secret needs the variables AZURE_TENANT_ID and AZURE_CLIENT_ID"
-	if _, err := config.Load(true); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := config.Environ().Load(true); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without an identity: %v", err)
 	}
 	for name, value := range map[string]string{"TENANT_ID": "tenant", "CLIENT_ID": "app",
@@ -26,7 +26,7 @@ func TestIdentity(t *testing.T) {
 		"AUTHORITY_HOST":       "https://login.example.us"} {
 		t.Setenv("AZURE_"+name, value)
 	}
-	c, err := config.Load(true)
+	c, err := config.Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestKafkaTokens(t *testing.T) {
 		"KAFKA_SASL_TOKENS": server.URL, "KAFKA_SASL_USERNAME": "id", "KAFKA_SASL_PASSWORD_FILE": file, "KAFKA_SASL_EXTENSIONS": "logicalCluster=lkc-1,identityPoolId=pool=1"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	c, err := config.Load(true)
+	c, err := config.Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestEntraSecretRotates(t *testing.T) {
 	}
 	rotate(user, "id")
 	rotate(file, "first")
-	c, err := config.Load(true)
+	c, err := config.Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func tryNeeds(t *testing.T, settings string, write func(*Needs, io.Writer) error
 		name, value, _ := strings.Cut(s, "=")
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	c, err := config.Load(false)
+	c, err := config.Environ().Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestPresets(t *testing.T) {
 		"PRESET=log,event_hubs": {"wrapped", false, func(o *envelope.Options) { o.Events = envelope.EventsAll }},
 	} {
 		presetEnvironment(t, settings)
-		c, err := Examined(config.Load(true))
+		c, err := Examined(config.Environ().Load(true))
 		if err != nil {
 			t.Errorf("%s: %v", settings, err)
 			continue
@@ -88,7 +88,7 @@ func TestPresetProblems(t *testing.T) {
 		"KAFKA_PRESET=event_hubs":         "BRIDGE_KAFKA_PRESET: replaced: use BRIDGE_PRESET",
 	} {
 		presetEnvironment(t, settings)
-		if _, err := Examined(config.Load(true)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Examined(config.Environ().Load(true)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", settings, err, want)
 		}
 	}

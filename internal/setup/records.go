@@ -21,16 +21,16 @@ import (
 )
 
 // Examined adds to what loading settings has returned the problems of the texts that only their users can parse:
-// Examined(config.Load(true)).
+// Examined(env.Load(true)).
 func Examined(c *config.Config, err error) (*config.Config, error) {
 	return c, errors.Join(err, errors.Join(parseProblems(c)...))
 }
 
 // LoadFleet reads the settings of all bridges of the settings file. It returns nil if the settings are those of one.
-func LoadFleet() (*config.Fleet, error) { return config.LoadFleet(parseProblems) }
+func LoadFleet(env config.Env) (*config.Fleet, error) { return env.LoadFleet(parseProblems) }
 
 // RequireFleet is LoadFleet, but returns an error instead of nil.
-func RequireFleet() (*config.Fleet, error) { return config.RequireFleet(parseProblems) }
+func RequireFleet(env config.Env) (*config.Fleet, error) { return env.RequireFleet(parseProblems) }
 
 // parseProblems returns what does not parse, and what does not fit together.
 func parseProblems(c *config.Config) (problems []error) {

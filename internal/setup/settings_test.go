@@ -30,7 +30,7 @@ func TestOutputDefaults(t *testing.T) {
 			setVariables(t, base)
 			t.Setenv("BRIDGE_FORMAT", f)
 			t.Setenv("BRIDGE_ENVELOPE", e)
-			c, err := Examined(config.Load(true))
+			c, err := Examined(config.Environ().Load(true))
 			if err != nil {
 				t.Fatalf("%s, %s: %v", f, e, err)
 			}
@@ -55,7 +55,7 @@ func TestOutputSettings(t *testing.T) {
 		"BRIDGE_KEY_FORMAT": "string", "BRIDGE_OPTIONS": "diff,topic_in_value, mvcc_timestamp", "BRIDGE_ENRICHED_PROPERTIES": "source", "BRIDGE_DELETES": "both", "BRIDGE_AVRO_TIMESTAMPS": "millis",
 		"BRIDGE_RESOLVED_TO": "off", "BRIDGE_HEADERS": "none", "BRIDGE_EXTRA_HEADERS": "a=b=c,d=", "BRIDGE_TOPIC": "p-x.{container}",
 	})
-	c, err := Examined(config.Load(true))
+	c, err := Examined(config.Environ().Load(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestOutputProblems(t *testing.T) {
 		}
 		t.Run("", func(t *testing.T) {
 			setVariables(t, env)
-			_, err := Examined(config.Load(true))
+			_, err := Examined(config.Environ().Load(true))
 			if err == nil {
 				t.Fatalf("%v is accepted", c.env)
 			}
@@ -154,7 +154,7 @@ func setVariables(t *testing.T, env map[string]string) {
 func TestStoredSettingsStayGood(t *testing.T) {
 	setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "file://" + t.TempDir(),
 		"BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_TOPIC": "p-{container}", "BRIDGE_OPTIONS": "none"})
-	c, err := Examined(config.Load(true))
+	c, err := Examined(config.Environ().Load(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestOptions(t *testing.T) {
 	} {
 		setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_KAFKA_BROKERS": "a:1",
 			"BRIDGE_ENVELOPE": "enriched", "BRIDGE_OPTIONS": text})
-		c, err := Examined(config.Load(true))
+		c, err := Examined(config.Environ().Load(true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestRescanNeedsASweep(t *testing.T) {
 			for name, value := range extra {
 				t.Setenv(name, value)
 			}
-			_, err := Examined(config.Load(true))
+			_, err := Examined(config.Environ().Load(true))
 			if problem == "" && err != nil || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
 				t.Fatalf("%v", err)
 			}

@@ -32,7 +32,7 @@ func bySettings(t *testing.T, topic string) *verification {
 
 func loaded(t *testing.T) *config.Config {
 	t.Helper()
-	c, err := config.Load(true)
+	c, err := config.Environ().Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
