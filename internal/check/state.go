@@ -87,7 +87,7 @@ func (ck *checker) history(ctx context.Context) {
 func (ck *checker) emptied(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
-	r := status.Reader{Admin: ck.admin()}
+	r := status.Reader{Topic: plain.StateTopic(ck.bridge.Name), Admin: ck.admin()}
 	if gone := r.Gone(ctx, status.Of(ck.bridge.Name, ck.stored, status.Group{}, ck.now)); gone.Cause != "" {
 		ck.Add("records", Warning, gone.Cause, gone.Remedy)
 	}
