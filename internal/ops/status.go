@@ -88,8 +88,9 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 		return
 	}
 	at, newest := f.At(), source.SegmentAt(h.Newest)
-	moved := f.Seek != nil && f.Current == (source.Segment{}) // to a place that need not be a segment
-	if !moved || s.Position.Beyond == "" {
+	beyond := s.Position.Beyond != ""
+	moved := beyond || f.Seek != nil && f.Current == (source.Segment{}) // to a place that need not be a segment
+	if !beyond {
 		s.Position.Headroom = seconds(h.Headroom)
 	}
 	if !h.Newest.IsZero() && at != (source.Segment{}) && !(moved && newest == at) {

@@ -77,6 +77,10 @@ func TestVerdictAfterASeek(t *testing.T) {
 		*now = now.Add(lasting)
 		m.BrokerAnswered()
 		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
+		moved.Frontier.Seek, moved.Frontier.Start = nil, fmt.Sprintf("%d.0000000000", place.Time().UnixNano())
+		if p := m.Snapshot().Position; to > 0 && (p.Beyond == "" || p.Newest != "" || p.Headroom != nil) {
+			t.Errorf("%s, by BRIDGE_START: %+v", place, p)
+		}
 	}
 }
 

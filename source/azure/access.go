@@ -146,8 +146,9 @@ func (c *Config) noFeed(err error) error {
 		emulated = path != "/" // only Azurite's URLs have the account in their path
 	}
 	if emulated {
-		return plain.WithRemedy(none, "Azurite writes no feed: upload one as its container "+Container+
-			", such as testdata/real-2020 of the bridge's source (docs/scan.md)")
+		return plain.WithRemedy(none, "Azurite writes no feed: upload one as its container, such as "+
+			"testdata/real-2020 of the bridge's source: "+
+			"az storage blob upload-batch --destination '"+Container+"' --source <directory>")
 	}
 	_, account, _ := endpoint(c.Endpoint)
 	return plain.WithRemedy(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+
