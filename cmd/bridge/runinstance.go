@@ -126,8 +126,14 @@ func (i *instance) Run(stop, hard context.Context) error {
 	i.engine.Store(b)
 	defer i.engine.Store(nil)
 	err := b.Run(stop, hard)
-	if beyond := i.monitor.Snapshot().Position.Beyond; err == nil && i.options.Once && beyond != "" {
-		i.log.Warn("run --once had nothing to deliver", "why", beyond, "hint", status.MoveBack)
+	if p := i.monitor.Snapshot().Position; err == nil && i.options.Once {
+		why := p.Beyond
+		if why == "" && p.Seek != nil && p.Current == "" { // it would be known in a minute
+			why = status.NothingFrom(p.Seek)
+		}
+		if why != "" {
+			i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
+		}
 	}
 	return err
 }

@@ -151,8 +151,7 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 				": nothing is delivered until then", true
 		}
 		if !f.Moving && (delivered || now.Sub(f.Time) >= found) {
-			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing " +
-				"is delivered until it has one", false
+			return NothingFrom(seek), false
 		}
 		return "", false
 	}
@@ -174,6 +173,12 @@ func (s *Status) Open() Problem {
 			s.Position.Current, plain.Span(s.Now.Sub(*since))),
 		Remedy: "wait; if it stays open for hours, ask Azure support, with the name of the segment",
 	}
+}
+
+// NothingFrom says that the feed has nothing where a seek has moved the bridge.
+func NothingFrom(seek *offsets.Seek) string {
+	return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing is " +
+		"delivered until it has one"
 }
 
 // problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
