@@ -27,7 +27,8 @@ func (b *Block) addDead(topic string, d *deadLetter) {
 // partSize is how much of a dead letter fits into a record beside its headers.
 func (d *Pass) partSize() int64 { return max(int64(d.Limit)-4096, int64(d.Limit)/2) }
 
-// keepEvent keeps an event that cannot be encoded, or is too large, as JSON, in the columns that its record would have.
+// keepEvent keeps an event that cannot be encoded, or is too large, as JSON: the columns of its record, with its
+// subject and topic in place of those that are made of them.
 func (b *Block) keepEvent(e *EventError, ev *source.Event, pos source.Position, size int64) error {
 	return b.keep(e, ev, deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset,
 		reason: plain.Clip(e.Err.Error())}, size)
