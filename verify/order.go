@@ -56,7 +56,9 @@ func (o *Order) Note(r Record) {
 	last, known := l.shards[pos.shard]
 	switch c := slices.Compare(pos.inShard[:], last.pos.inShard[:]); {
 	case pos.segment < l.segment:
-		o.add(&r, "the event at %s comes after one of segment %012d", header, l.segment)
+		s := l.segment
+		o.add(&r, "the event at %s comes after one of segment %04d/%02d/%02d/%04d",
+			header, s/1e8, s/1e6%100, s/1e4%100, s%1e4)
 		return
 	case known && c == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s is repeated", header)

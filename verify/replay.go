@@ -404,10 +404,18 @@ func differences(parts []string, path string, x, y map[string]any) []string {
 		}
 		was, is := quoted(b), quoted(a)
 		if was != is {
-			parts = append(parts, fmt.Sprintf("%s%s is %.60s, expected %.60s", path, name, is, was))
+			parts = append(parts, fmt.Sprintf("%s%s is %s, expected %s", path, name, clip(is), clip(was)))
 		}
 	}
 	return parts
+}
+
+// clip shortens a value, and shows that it did.
+func clip(text string) string {
+	if runes := []rune(text); len(runes) > 60 {
+		return string(runes[:60]) + "…"
+	}
+	return text
 }
 
 func quoted(v any) string {

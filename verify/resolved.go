@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 )
 
@@ -19,9 +21,9 @@ import (
 type Resolved struct {
 	// Feed is the feed whose markers these are, "" if it is not known.
 	Feed string
-	// Unmoved and Whole are what the state of the bridge says, read after the topic: that it was never moved, and that
-	// no history was lost. Markers that say otherwise are a failure.
-	Unmoved, Whole bool
+	// Seeks and Gaps are what the state of the bridge says, read after the topic: how many markers of a partition can
+	// name a seek, or lost history. More are a failure.
+	Seeks, Gaps int64
 	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are
 	// judged.
 	Timeless bool
@@ -35,7 +37,6 @@ type Resolved struct {
 
 	expected    map[clock]bool // of the feed; true: due
 	earliest    clock          // of the expected
-	seek, gap   Record         // the first marker with that header; without a topic there is none
 	least, most clock          // bounds of the last marker; zero: unknown
 }
 
@@ -45,12 +46,21 @@ type lane struct {
 	markers []clock // rising, each once
 	sought  bool    // a seek has taken the last promise back, and no newer marker has come since
 	seek    clock   // the marker of the last seek
-	upTo    int64   // of markers in a topic of their own
+	seeks   naming
+	gaps    naming
+	upTo    int64 // of markers in a topic of their own
+}
+
+// naming counts the markers with a header that names two places in the feed.
+type naming struct {
+	markers int64
+	last    Record
 }
 
 // NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, late: map[int32]bool{}, expected: map[clock]bool{}}
+	return &Resolved{partitions: partitions, late: map[int32]bool{}, expected: map[clock]bool{},
+		Seeks: math.MaxInt64, Gaps: math.MaxInt64}
 }
 
 // StartsLate declares a partition that starts later than others, because it was added or retention deleted its start.
@@ -84,7 +94,7 @@ func (v *Resolved) Note(r Record) {
 	if _, known := v.expected[at]; len(v.expected) > 0 && !known && at.compare(v.earliest) >= 0 {
 		v.add(&r, "the marker has time %s, which with these settings no segment of the feed explains", at)
 	}
-	v.heed(&r)
+	v.heed(&r, l)
 	if r.seeks() {
 		l.seek = at
 	}
@@ -105,11 +115,16 @@ func (v *Resolved) Note(r Record) {
 // Failures implements Validator. It also compares the partitions.
 func (v *Resolved) Failures() []Failure {
 	f := v.copy()
-	if v.Unmoved && v.seek.Topic != "" {
-		f.add(&v.seek, "the marker names a seek, and by the state the bridge was never moved")
-	}
-	if v.Whole && v.gap.Topic != "" {
-		f.add(&v.gap, "the marker names lost history, and by the state none was lost")
+	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
+		l := v.lanes.all[at]
+		if n := l.seeks.markers; n > v.Seeks {
+			f.add(&l.seeks.last, "the marker names a seek, number %d of its partition; by the state the bridge was "+
+				"moved %d times", n, v.Seeks)
+		}
+		if n := l.gaps.markers; n > v.Gaps {
+			f.add(&l.gaps.last, "the marker names lost history, number %d of its partition; by the state history was "+
+				"lost %d times", n, v.Gaps)
+		}
 	}
 	if len(v.lanes.all) == 0 && v.least != (clock{}) {
 		f.end("there is no marker, but by the state there is one for %s", v.least)
@@ -173,18 +188,24 @@ func (v *Resolved) Failures() []Failure {
 	return f.Failures()
 }
 
-// heed keeps the first markers that say something of the bridge, which validators and consumers believe.
-func (v *Resolved) heed(r *Record) {
+// heed judges and counts what markers say of the bridge, which validators and consumers believe.
+func (v *Resolved) heed(r *Record, l *lane) {
 	if header, ok := r.lookup("feed"); ok && v.Feed != "" && string(header) != v.Feed {
 		v.add(r, "the marker names feed %q, and by the state the topic is of %s", header, v.Feed)
 	}
-	if v.seek.Topic == "" && r.seeks() {
-		v.seek = r.place()
-	}
-	if _, ok := r.lookup("gap"); ok && v.gap.Topic == "" {
-		v.gap = r.place()
+	for name, n := range map[string]*naming{"seek": &l.seeks, "gap": &l.gaps} {
+		header, ok := r.lookup(name)
+		if !ok {
+			continue
+		}
+		if n.markers, n.last = n.markers+1, r.place(); !places.Match(header) {
+			v.add(r, "the marker's header %s does not name two places in the feed: %.100q", name, header)
+		}
 	}
 }
+
+// places matches the header of a seek or of lost history: from where, and to a segment, a time or the earliest event.
+var places = regexp.MustCompile(`^(-|\d{4}/\d\d/\d\d/\d{4}) (\d{4}/\d\d/\d\d/\d{4}|\d+\.\d{10}|earliest)$`)
 
 // checkOffset checks the offset that a marker in a topic of its own names.
 func (v *Resolved) checkOffset(r *Record, l *lane) {

@@ -16,7 +16,7 @@ type Scan struct {
 	failures
 	scans  map[string]*ScanRows
 	known  map[string]bool // nil: any
-	named  map[string]bool // by markers
+	most   int64           // rows that there can be, if known is set
 	listed clock           // the time of the initial scan's last page, if the state says so
 	lanes  lanes[scanLane]
 }
@@ -41,7 +41,7 @@ type scanLane struct {
 
 // NewScan returns a Scan.
 func NewScan() *Scan {
-	return &Scan{scans: map[string]*ScanRows{}, named: map[string]bool{}}
+	return &Scan{scans: map[string]*ScanRows{}}
 }
 
 // Initial sets what the state says of the initial scan: its id, and the time of its last page, "" before that.
@@ -50,9 +50,9 @@ func (v *Scan) Initial(id, listed string) {
 	v.listed, _ = parseClock([]byte(listed))
 }
 
-// Known sets the scans that there can be, besides those that a marker names. Rows of others are a failure.
-func (v *Scan) Known(ids ...string) {
-	v.known = map[string]bool{}
+// Known sets the scans that there can be, and how many rows they have. Rows of others, and more, are a failure.
+func (v *Scan) Known(rows int64, ids ...string) {
+	v.known, v.most = map[string]bool{}, rows
 	for _, id := range ids {
 		v.known[id] = true
 	}
@@ -104,9 +104,6 @@ func (v *Scan) Note(r Record) {
 }
 
 func (v *Scan) marker(r *Record, l *scanLane) {
-	if id, ok := r.lookup("scan"); ok {
-		v.named[string(id)] = true
-	}
 	at, ok := parseClock([]byte(r.MarkerTime()))
 	if ok && (l.at.Topic == "" || at.compare(l.lowest) < 0) {
 		l.lowest, l.at = at, r.place()
@@ -153,9 +150,12 @@ func (v *Scan) Failures() []Failure {
 	f := v.copy()
 	listed := v.end()
 	for _, s := range v.Rows() {
-		if v.known != nil && !v.known[s.ID] && !v.named[s.ID] {
-			f.add(&s.first, "the first of %d rows of scan %s, which neither the state nor a marker names", s.Rows, s.ID)
+		if v.known != nil && !v.known[s.ID] {
+			f.add(&s.first, "the first of %d rows of scan %s, which the state does not name", s.Rows, s.ID)
 		}
+	}
+	if v.known != nil && v.checked > v.most {
+		f.end("the topic has %d rows of scans, and by the state %d were written", v.checked, v.most)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
 		if l := v.lanes.all[at]; l.at.Topic != "" && l.lowest.compare(listed) < 0 {

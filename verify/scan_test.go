@@ -92,7 +92,7 @@ func TestScan(t *testing.T) {
 			"of the last page"},
 		"a row of an unknown scan": {func(rs []Record) []Record {
 			return append(rs, listedRow("s9", 3, 1590012000123000000, 1590012000123))
-		}, "scan", "the first of 1 rows of scan s9, which neither the state nor a marker names"},
+		}, "scan", "the first of 1 rows of scan s9, which the state does not name"},
 		"a row on another partition": {func(rs []Record) []Record {
 			rs[0].Partition = (rs[0].Partition + 1) % partitions
 			return rs
@@ -106,7 +106,10 @@ func TestScan(t *testing.T) {
 		}, "resolved", "comes after the marker"},
 		"a scan that only a marker names": {func(rs []Record) []Record {
 			return append(ended(rs, "s3"), listedRow("s3", 3, 1590092000123000000, 1590092000123))
-		}, "", ""},
+		}, "scan", "scan s3, which the state does not name"},
+		"more rows than were written": {func(rs []Record) []Record {
+			return append(rs, listedLater(1), listedLater(2), listedLater(3), listedLater(4))
+		}, "scan", "rows of scans, and by the state "},
 		"the broker's timestamps": {func(rs []Record) []Record {
 			rs = append(rs, listedLater(1))
 			for i := range rs {
@@ -118,7 +121,7 @@ func TestScan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scan := NewScan()
 			scan.Initial("s1", fmt.Sprintf("%d.0000000000", scanServed*1e6))
-			scan.Known("s1", "s2")
+			scan.Known(11, "s1", "s2") // a row and a deletion count as two
 			g := All(append(validators(), scan, NewTime(), replayed(&Replay{}, topic()))...)
 			for _, r := range c.fault(initial()) {
 				g.Note(r)

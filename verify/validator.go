@@ -31,12 +31,20 @@ type Failure struct {
 func (f Failure) String() string {
 	text := f.Problem
 	if f.Key != "" {
-		text = fmt.Sprintf("key %s: %s", f.Key, text)
+		text = fmt.Sprintf("key %s: %s", f.key(), text)
 	}
 	if f.Topic != "" {
 		text = fmt.Sprintf("%s, partition %d, offset %d: %s", f.Topic, f.Partition, f.Offset, text)
 	}
 	return text
+}
+
+// key returns the key as text: of one in Avro the path.
+func (f Failure) key() string {
+	if framed([]byte(f.Key)) {
+		return (&Record{Key: []byte(f.Key)}).Path()
+	}
+	return f.Key
 }
 
 // MarshalJSON leaves out the place of a failure that is not at a record.
@@ -46,7 +54,7 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 		all["topic"], all["partition"], all["offset"] = f.Topic, f.Partition, f.Offset
 	}
 	if f.Key != "" {
-		all["key"] = f.Key
+		all["key"] = f.key()
 	}
 	return json.Marshal(all)
 }

@@ -115,26 +115,48 @@ func printReport(stdout io.Writer, r *judge.Report, asJSON bool) (err error) {
 	return e.Encode(r)
 }
 
-// showReads shows on a terminal how much is read, until stop is called.
+// showReads shows how much is read, until stop is called: live on a terminal, else now and then.
 func showReads(ctx context.Context, o *judge.Options, stderr io.Writer) (stop func()) {
-	f, ok := stderr.(*os.File)
-	if !ok || !progress.Terminal(f) {
-		return func() {}
+	f, is := stderr.(*os.File)
+	live := is && progress.Terminal(f)
+	every, line := quietReads, "%s\n"
+	if live {
+		every, line = time.Second, "\r\x1b[K%s"
 	}
+	return countReads(ctx, o, every, func(events, records int64) {
+		fmt.Fprintf(stderr, line, fmt.Sprintf("read %s of the feed, %s of the topic",
+			plain.Count(events, "event"), plain.Count(records, "record")))
+	}, func() {
+		if live {
+			fmt.Fprint(f, "\r\x1b[K")
+		}
+	})
+}
+
+// quietReads is how often a verification that nobody watches says how far it is.
+const quietReads = 30 * time.Second
+
+// countReads calls show after each period in which something was read, until stop is called, and then end.
+func countReads(
+	ctx context.Context, o *judge.Options, every time.Duration, show func(events, records int64), end func(),
+) (stop func()) {
 	o.Reads = new(judge.Reads)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		t := time.NewTicker(time.Second)
+		defer end()
+		t := time.NewTicker(every)
 		defer t.Stop()
-		for {
+		for last := int64(0); ; {
 			select {
 			case <-t.C:
-				fmt.Fprintf(f, "\r\x1b[Kread %s of the feed, %s of the topic",
-					plain.Count(o.Reads.Events.Load(), "event"), plain.Count(o.Reads.Records.Load(), "record"))
+				events, records := o.Reads.Events.Load(), o.Reads.Records.Load()
+				if events+records > last {
+					last = events + records
+					show(events, records)
+				}
 			case <-ctx.Done():
-				fmt.Fprint(f, "\r\x1b[K")
 				return
 			}
 		}
@@ -267,6 +289,10 @@ func follow(
 		return err
 	}
 	defer stop()
+	stopped := countReads(ctx, &o, quietReads, func(events, records int64) {
+		log.Info("verifying", "events", events, "records", records)
+	}, func() {})
+	defer stopped()
 	err = judge.Follow(ctx, o, judge.Followed{Verified: f.verified, Failed: f.retries})
 	if ctx.Err() != nil {
 		return nil // stopped by a signal

@@ -117,6 +117,50 @@ func TestVerifyDeadLetters(t *testing.T) {
 	}
 }
 
+// A dead letter that somebody else wrote does not hide that a record is missing.
+func TestVerifyForgedDeadLetter(t *testing.T) {
+	t.Parallel()
+	cl := delivered(t, "../../testdata/real-2020", "ON_ERROR=dead_letter")
+	rs := readBy(t, cl.Opts(), written)
+	i := slices.IndexFunc(rs, func(r *kgo.Record) bool { return r.Key != nil })
+	place := header(rs[i], "position")
+	letter := &kgo.Record{Key: []byte(place), Value: []byte(`{"event_id":"` + header(rs[i], "ce_id") + `"}`)}
+	for _, h := range []string{"content=event", "offset=" + strings.Split(place, "/")[6], "part=1/1"} {
+		name, value, _ := strings.Cut(h, "=")
+		letter.Headers = append(letter.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+	}
+	produce(t, cl, "blobfeed.dlq", []*kgo.Record{letter})
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+		t.Fatalf("the event is there: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), written); err != nil { // the state stays
+		t.Fatal(err)
+	}
+	produce(t, cl, written, slices.Delete(rs, i, i+1))
+	code, stdout, stderr := call(t, "verify", "--feed")
+	if code != exitFailed || !strings.Contains(stderr, "blobfeed.dlq has 1 dead letter more than the bridge has written") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// Events for which there is no topic are dead letters, and no topic lacks them.
+func TestVerifyDeadLettersWithoutTopic(t *testing.T) {
+	t.Parallel()
+	cl := delivered(t, "../../testdata/real-2020", "ON_ERROR=dead_letter", "TOPIC=of.{container}", "TOPIC_LIMIT=10")
+	if code, stdout, stderr := call(t, "verify", "--feed"); code == exitBroken {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	letters := readBy(t, cl.Opts(), "blobfeed.dlq")
+	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), "blobfeed.dlq"); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, cl, "blobfeed.dlq", letters[1:])
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitBroken ||
+		!strings.Contains(stdout, "the feed has 1 event for this topic") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // The dead letters of a replay are found when its state is deleted, and no bridge takes them for records.
 func TestVerifyDeadLettersOfAReplay(t *testing.T) {
 	t.Parallel()

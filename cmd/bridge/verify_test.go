@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -296,12 +297,16 @@ func TestVerifyModes(t *testing.T) {
 			"unique": judge.NotChecked, "order": judge.Holds,
 			"replay": judge.Holds,
 		},
+		"DELETES=both":    {"unique": judge.Holds, "replay": judge.Holds},
 		"RESOLVED_TO=off": {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
 			code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
-			_, of := statusFrom(t, stdout)
+			r, of := statusFrom(t, stdout)
+			if f := r.Feed; f.Required != f.Given { // events, also if some have two records
+				t.Errorf("%+v", f)
+			}
 			for name, status := range want {
 				if of[name] != status {
 					t.Errorf("%s is %s, want %s", name, of[name], status)
@@ -311,5 +316,25 @@ func TestVerifyModes(t *testing.T) {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// A long verification says how far it is, also if nobody watches.
+func TestVerifyShowsProgress(t *testing.T) {
+	t.Parallel()
+	var o judge.Options
+	shown, ended := make(chan int64), false
+	stop := countReads(t.Context(), &o, time.Millisecond, func(events, records int64) { shown <- events + records },
+		func() { ended = true })
+	o.Reads.Events.Add(3)
+	if n := <-shown; n != 3 {
+		t.Errorf("%d are shown", n)
+	}
+	o.Reads.Records.Add(4)
+	if n := <-shown; n != 7 {
+		t.Errorf("%d are shown", n)
+	}
+	if stop(); !ended {
+		t.Error("it goes on")
 	}
 }

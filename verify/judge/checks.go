@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -322,12 +323,11 @@ func (s *judgedTopic) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := s.v.state.Frontier
-	if again != nil && again.Frontier != nil {
-		now = again.Frontier
+	if again == nil || again.Frontier == nil {
+		again = s.v.state.State
 	}
-	s.bounds(now)
-	s.knowScans(now)
+	s.bounds(again.Frontier)
+	s.knowScans(again)
 	return nil
 }
 
@@ -339,7 +339,13 @@ func (s *judgedTopic) bounds(now *offsets.Frontier) {
 	if v == nil {
 		return
 	}
-	v.Unmoved, v.Whole = now.Epoch == 0, now.Gaps == 0 && now.Born == 0 && now.Gap == nil
+	// Without transactions a marker may come twice, and a reset forgets what was lost.
+	if v.Seeks = now.Epoch - now.Replaced; v.Seeks > 0 && !s.v.Kafka.Transactional {
+		v.Seeks = math.MaxInt64
+	}
+	if v.Gaps = int64(now.Gaps); now.Born != 0 || v.Gaps > 0 && !s.v.Kafka.Transactional {
+		v.Gaps = math.MaxInt64
+	}
 	if s.v.Until != (envelope.Timestamp{}) {
 		return
 	}

@@ -186,6 +186,8 @@ func faults() []fault {
 		}), "resolved", "resolved"},
 		{"a marker makes up a seek", heading("seek", "- earliest"), "resolved", ""},
 		{"a marker makes up lost history", heading("gap", "2026/01/01/0000 2026/01/01/0100"), "resolved", ""},
+		{"a marker names no place", heading("seek", "rubbish"), "resolved", "resolved"},
+		{"a marker names one place", heading("gap", "2026/01/01/0000"), "resolved", "resolved"},
 		{"a marker is of another feed", heading("feed", "other.blob.core.windows.net"), "resolved", ""},
 		{"a value has an unknown schema", inData(func(rs []*kgo.Record, i int) []*kgo.Record {
 			if len(rs[i].Value) < 5 || rs[i].Value[0] != 0 {

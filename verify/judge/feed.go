@@ -68,9 +68,9 @@ func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 func (p *feedScan) event(pos source.Position, ev *source.Event, covered bool) error {
 	match, err := p.filter.Match(ev)
 	var c *comparison
-	emit := false
+	emit, stray := false, ""
 	if err == nil && match {
-		c, err = p.at(ev, covered)
+		c, stray, err = p.at(ev)
 	}
 	if err == nil && c != nil {
 		p.buf, emit, err = c.encoder.Append(p.buf[:0], &p.rec, ev, pos)
@@ -78,6 +78,9 @@ func (p *feedScan) event(pos source.Position, ev *source.Event, covered bool) er
 	dead := p.dead.event(pos, ev)
 	if err != nil && dead {
 		return nil
+	}
+	if stray != "" && covered && !dead {
+		p.stray[stray]++
 	}
 	if err == nil && emit && p.v.writer != nil {
 		err = p.v.writer.fits(recordOf(&p.rec, p.v.avro))
@@ -87,25 +90,25 @@ func (p *feedScan) event(pos source.Position, ev *source.Event, covered bool) er
 	case p.inquiry != nil:
 		p.inquiry.event(c, pos, &p.rec)
 	default:
-		c.event(pos.Segment, &p.rec, covered && !dead)
+		c.event(pos.Segment, &p.rec, covered, dead)
 	}
 	return err
 }
 
-// at returns the comparison for the topic of an event, or nil if that topic is not judged.
-func (p *feedScan) at(ev *source.Event, covered bool) (*comparison, error) {
+// at returns the comparison for the topic of an event, or nil if that topic is not judged. Stray is the topic if the
+// state does not know it.
+func (p *feedScan) at(ev *source.Event) (c *comparison, stray string, err error) {
 	if p.only != nil || !p.v.Records.Events.Emits(envelope.Classify(ev)) {
-		return p.only, nil // the encoder leaves out events that are not emitted
+		return p.only, "", nil // the encoder leaves out events that are not emitted
 	}
 	topic, err := p.v.Topics.Names.Of(ev)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	c := p.of[topic]
-	if c == nil && covered && p.v.Topic == "" {
-		p.stray[topic]++
+	if c = p.of[topic]; c == nil && p.v.Topic == "" {
+		stray = topic
 	}
-	return c, nil
+	return c, stray, nil
 }
 
 // finish adds a finished segment.
@@ -242,12 +245,19 @@ func (p *feedScan) guessEnd() {
 	}
 }
 
-// doubt says why the range of the topic is unknown, if that matters: missing is how many events of the feed are before
-// the first one of the topic. Otherwise it returns "".
-func (g *guess) doubt(missing int64) string {
+// doubt says why something may be missing from a topic, although it has all that is required. Otherwise it returns "".
+func (p *feedScan) doubt(c *comparison) string {
+	if n := p.dead.Others; n > 0 && c.Doubtful() > 0 {
+		return fmt.Sprintf("topic %s has %s more than the bridge has written by its state: "+
+			"they may hide missing events", p.dead.Topic, plain.Count(n, "dead letter"))
+	}
+	if p.guess == nil {
+		return ""
+	}
 	var none envelope.Timestamp
 	var why []string
-	if missing > 0 {
+	g := p.guess
+	if missing := c.Doubtful(); missing > 0 {
 		why = append(why, plain.Count(missing, "event")+" of the feed may be missing before its first one")
 	}
 	if g.first.Compare(g.from) < 0 && g.first != none || g.to != none && max(g.newest.Wall, g.last.Wall) > g.to.Wall {
@@ -378,6 +388,7 @@ type comparison struct {
 	records int64 // of the feed, which are in the topic if they are delivered
 	noted   int64 // of the topic
 	given   int64 // events that the settings select
+	must    int64 // of them those that are required
 	before  int64 // of them those before the start of their partition
 	scanned int64 // of them those that an initial scan stands for
 	older   int64 // records of segments or chunks that the feed has no more
@@ -385,8 +396,8 @@ type comparison struct {
 	wrong []verify.Record // the first records that are not as expected
 }
 
-// event adds the record of an event.
-func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bool) {
+// event adds the record of an event. Dead says that it is a dead letter.
+func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, dead bool) {
 	c.given++
 	if c.first == (source.Segment{}) {
 		c.first = seg
@@ -408,10 +419,15 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 	g, doubtful := c.pass.guess, false
 	before := g != nil && (g.first == (envelope.Timestamp{}) || rec.Updated.Compare(g.first) < 0)
 	switch skipped := c.pass.sought.skips(seg, rec.Updated); {
+	case required && dead: // by the bridge, or by somebody else
+		required, doubtful = false, c.pass.dead.Others > 0
 	case required && skipped:
 		required, doubtful = false, g == nil
 	case required && before:
 		required, doubtful = false, rec.Updated.Compare(g.from) >= 0
+	}
+	if required {
+		c.must++
 	}
 	for _, r := range recordsOf(rec, c.pass.v.avro) {
 		if doubtful {

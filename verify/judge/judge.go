@@ -150,6 +150,7 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 		s.expect()
 	}
 	every, firsts := s.checks.validators()
+	others, other := int64(0), "" // markers of other feeds
 	note := func(rec verify.Record) (more bool) {
 		if v.Until != (envelope.Timestamp{}) && int(rec.Partition) >= s.growth.now {
 			return false // keys use it behind a later marker
@@ -161,6 +162,11 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 			firsts.Note(rec)
 		}
 		if every.Note(rec); rec.Key == nil {
+			if by := string(rec.Header("feed")); by != "" && by != v.Options.Feed.ID && v.ReadFeed && v.state == nil {
+				if others++; others == 1 {
+					other = fmt.Sprintf("partition %d, offset %d, of feed %s", rec.Partition, rec.Offset, by)
+				}
+			}
 			r.Markers++
 		} else {
 			r.Records++
@@ -199,6 +205,7 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 		return nil, err
 	}
 	r.fill(s)
+	r.noteSome(others, "marker", "%s of another feed than BRIDGE_SOURCE_URL; the first is on %s", other)
 	if s.portion != nil {
 		r.share(s.topic)
 	}

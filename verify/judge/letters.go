@@ -19,7 +19,8 @@ import (
 // letters are the dead letters of the bridge. Events and bytes of the feed that they hold need not be in the topic.
 type letters struct {
 	lettersReport
-	at map[string][]letter // by position; several if it was cut into parts more than once
+	at    map[string][]letter // by position; several if it was cut into parts more than once
+	parts int64               // records, each once
 }
 
 // letter is put together from its parts, one record each.
@@ -61,7 +62,14 @@ func (v *verification) letters(ctx context.Context) (*letters, error) {
 			return nil, err
 		}
 	}
-	return l, nil
+	if v.state == nil || v.state.Frontier.Born != 0 || !v.Kafka.Transactional {
+		return l, nil // a reset forgets the counts, and without transactions a record may not be counted
+	}
+	now, err := v.cluster.state(ctx, v.state.topic)
+	if err == nil && now != nil && now.Frontier != nil {
+		l.Others = max(0, l.parts-counts(now).DeadLettered)
+	}
+	return l, err
 }
 
 // add adds a record. After a crash or a seek the topic may have it twice.
@@ -73,6 +81,9 @@ func (l *letters) add(r *verify.Record) {
 		return // not written by the bridge
 	}
 	x := l.of(string(r.Key), string(r.Header("content")), of)
+	if x.parts[n-1].sum == 0 {
+		l.parts++
+	}
 	p := part{offset: offset, size: int64(len(r.Value)), sum: maphash.Bytes(partSeed, r.Value)}
 	if x.content == "event" {
 		p.event = r.Value

@@ -42,9 +42,10 @@ type feedReport struct {
 type lettersReport struct {
 	Topic   string `json:"topic"` // "": it does not exist
 	Letters int64  `json:"letters"`
-	Events  int64  `json:"events"` // of the feed
-	Places  int64  `json:"places"` // of chunks that can't be decoded
-	Bytes   int64  `json:"bytes"`  // of those
+	Events  int64  `json:"events"`           // of the feed
+	Places  int64  `json:"places"`           // of chunks that can't be decoded
+	Bytes   int64  `json:"bytes"`            // of those
+	Others  int64  `json:"others,omitempty"` // records more than the bridge wrote, by its state
 }
 
 // The states of a check.
@@ -122,8 +123,8 @@ func (r *Report) fill(t *judgedTopic) {
 						"by the cursors nothing is delivered (since the last seek, if any)"
 				}
 			}
-			if k.name == "replay" && c.Status == Holds && pass.guess != nil {
-				if doubt := pass.guess.doubt(feed.Doubtful()); doubt != "" {
+			if k.name == "replay" && c.Status == Holds {
+				if doubt := pass.doubt(feed); doubt != "" {
 					c.Status, c.Reason = NotChecked, doubt
 				}
 			}
@@ -139,7 +140,7 @@ func (r *Report) fill(t *judgedTopic) {
 			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
 		}
 		if k.name == "resolved" && state != nil {
-			r.noteSome(state.late(), "event",
+			r.noteSome(counts(state.State).Late, "event",
 				"the bridge counted %s that the service published too late: that breaks \"resolved\"")
 		}
 	}
@@ -164,7 +165,7 @@ func (r *Report) fill(t *judgedTopic) {
 		r.noteSome(feed.Doubtful(), "event",
 			"%s of the feed not in the topic: bridge seek has skipped them, or they are from before the start")
 	}
-	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound()}
+	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.must, UpTo: feed.bound()}
 	if d := &pass.dead.lettersReport; d.Topic != "" {
 		r.Feed.DeadLetters = d
 	}

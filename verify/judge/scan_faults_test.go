@@ -23,6 +23,9 @@ func scanFaults() []fault {
 			rs[1] = changed(rs[1], func(r *kgo.Record) { retime(r, rowTime(r)+1) })
 			return rs
 		}), "scan", "scan"},
+		{"a row of a scan is made up", inRows(func(rs []*kgo.Record) []*kgo.Record {
+			return slices.Insert(rs, 1, changed(rs[0], func(r *kgo.Record) { r.Key[len(r.Key)/2] ^= 1 }))
+		}), "scan", ""},
 		{"a row is of a scan that nobody knows", inRows(func(rs []*kgo.Record) []*kgo.Record {
 			at := year2099(envelope.Timestamp{}).Wall // of its page, as a later scan has it
 			return append(rs, changed(rs[0], func(r *kgo.Record) {

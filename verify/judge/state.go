@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -189,14 +190,14 @@ func (v *verification) named() string {
 	return v.Topic
 }
 
-// late returns how many events the service published too late, as counted by the bridge.
-func (s *progressState) late() (n int64) {
+// counts returns what the bridge has counted.
+func counts(s *offsets.State) (all offsets.Counts) {
 	for _, c := range s.Cursors {
 		if c != nil {
-			n += c.Counts.Late
+			all.Add(c.Counts)
 		}
 	}
-	return n
+	return all
 }
 
 // sought says which events seeks may have skipped: those may be in a topic or not.
@@ -306,15 +307,27 @@ func (s *judgedTopic) knowScan() {
 	}
 }
 
-// knowScans passes the validator the scans that there can be: also one that has begun since the state was read. A later
-// scan replaces those before it in the state, and then any may have been.
-func (s *judgedTopic) knowScans(now *offsets.Frontier) {
-	switch scan := now.Scan; {
-	case scan == nil:
-		s.checks.scan.Known()
-	case scan.Initial:
-		s.checks.scan.Known(scan.ID)
+// formerScans is how many scans before the last one a state has, at least if there were more.
+const formerScans = 10
+
+// knowScans passes the validator the scans that there can be, and how many rows they have. Also one counts that has
+// begun since the state was read. A reset forgets scans.
+func (s *judgedTopic) knowScans(now *offsets.State) {
+	var ids []string
+	if scan := now.Frontier.Scan; scan != nil {
+		ids = append(ids, scan.ID)
+		for _, f := range scan.Former {
+			ids = append(ids, f.ID)
+		}
 	}
+	if now.Frontier.Born != 0 || len(ids) > formerScans {
+		return
+	}
+	rows := counts(now).Scanned
+	if !s.v.Kafka.Transactional { // a row may come twice
+		rows = math.MaxInt64
+	}
+	s.checks.scan.Known(rows, ids...)
 }
 
 // fedFrom returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
