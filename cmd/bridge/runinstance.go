@@ -92,7 +92,7 @@ func newInstance(
 // requested takes note of a request to the storage service. The client retries one without an answer for 14 s or more
 // before the engine hears of it, so the log has it before.
 func (i *instance) requested(op string, status int, took time.Duration, received int64, err error) {
-	fails := i.monitor.Requested(op, status, took, received)
+	fails := i.monitor.Requested(op, status, took, received, err)
 	if fails == "" || errors.Is(err, context.Canceled) {
 		return
 	}

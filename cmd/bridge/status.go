@@ -130,7 +130,9 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 			r.Status, err = reader.Of(ctx, state)
 			return err
 		})
-		if err != nil {
+		if never, is := errors.AsType[*status.NeverRanError](err); is {
+			r.Error = "it has no state in topic " + never.Topic + " yet; if run fails, its log and its page say why"
+		} else if err != nil {
 			r.Error = err.Error()
 		}
 		return r

@@ -138,7 +138,7 @@ func sceneOf(name string) *scene {
 				s.Active(int32(lease), bridge.Working)
 				s.Failed(int32(lease), errors.New(err))
 			}
-			s.Requested("read", 403, time.Millisecond, 0)
+			s.Requested("read", 403, time.Millisecond, 0, nil)
 		})
 	case "kafka-down":
 		s.run(sceneTime.Add(-40*time.Second), live)
@@ -223,7 +223,7 @@ func (s *scene) run(until time.Time, step func(minutes float64)) {
 // commit reports a transaction of each lease that has shards, with events of an age.
 func (s *scene) commit(events int, age time.Duration, drained bool) {
 	s.BrokerAnswered()
-	s.Requested("read", 206, time.Millisecond, 100)
+	s.Requested("read", 206, time.Millisecond, 100, nil)
 	for p := range int32(3) {
 		c := bridge.Commit{
 			Lease: p, Read: events / 3, Emitted: events / 3, Bytes: events * 140, Seen: s.now.Add(-age), Drained: drained,

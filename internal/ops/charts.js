@@ -31,11 +31,11 @@ function draw(id, what, h, text) {
       while (j < values.length && values[j] != null && (j === i || h.time[j] - h.time[j - 1] < 3 * h.interval_seconds)) j++;
       const part = [];
       for (let k = i; k < j; k++) part.push(x(k) + ' ' + y(values[k]));
-      if (j - i === 1) part.push((Number(x(i)) + 1) + ' ' + y(values[i])); // a single sample is a dot
+      if (j - i === 1) part.unshift((Number(x(i)) - 8) + ' ' + y(values[i])); // a single sample is a dash
       line += 'M' + part.join('L');
       const below = [];
       for (let k = j - 1; k >= i; k--) below.push(x(k) + ' ' + y(floor[k]));
-      area += 'M' + part.concat(below).join('L') + 'Z';
+      if (j - i > 1) area += 'M' + part.concat(below).join('L') + 'Z';
       i = j;
     }
     values.forEach((v, i) => { if (v != null) floor[i] = v; });
@@ -44,7 +44,7 @@ function draw(id, what, h, text) {
   }
   svg.replaceChildren(...areas, ...over);
   const known = stacked.some(([, values]) => values.some(v => v != null));
-  show(id + '-top', known ? text(top) : '');
+  show(id + '-top', known && top > 1e-9 ? text(top) : '');
   svg.setAttribute('aria-label', what + ' in the last hour: ' + (known ? 'highest ' + text(top) : 'nothing known yet'));
 }
 function drawVerdicts(h) {

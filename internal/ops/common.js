@@ -3,7 +3,8 @@
 'use strict';
 const $ = id => document.getElementById(id);
 // Long paths break behind their slashes, and names of hosts before their dots.
-const breaks = text => String(text).split(/(\S{20,})/).flatMap((part, i) => i % 2 ? part.split(/(?<=[/?&])(?=[^/])|(?=\.\w)/).flatMap((s, i) => i ? [document.createElement('wbr'), s] : [s]) : [part]);
+const pieces = word => word.split(/(?<=[/?&])(?=[^/])/).flatMap(s => s.split('.').length > 3 ? s.split(/(?=\.\w)/) : [s]);
+const breaks = text => String(text).split(/(\S{20,})/).flatMap((part, i) => i % 2 ? pieces(part).flatMap((s, i) => i ? [document.createElement('wbr'), s] : [s]) : [part]);
 const show = (id, text) => { const e = $(id); if (e.textContent !== text) e.replaceChildren(...breaks(text)); };
 const number = n => n.toLocaleString('en-US', { maximumFractionDigits: n < 10 ? 1 : 0 });
 const count = (n, thing) => number(n) + ' ' + thing + (n === 1 ? '' : 's');

@@ -64,6 +64,7 @@ type contact struct {
 	since    time.Time // of the first failure after the last answer
 	failures int       // in a row
 	why      string    // of the last
+	cause    string    // of the last, of the storage service: the end of an error, without the URL; or empty
 }
 
 func (c *contact) answer(now time.Time) {
@@ -108,7 +109,20 @@ func (c *contact) storageProblem(now time.Time) string {
 	if c.failures < 2 || now.Sub(c.failed) >= forgotten {
 		return ""
 	}
-	return fmt.Sprintf("the storage service %s for %s", c.why, plain.Span(now.Sub(c.since)))
+	text := fmt.Sprintf("the storage service %s for %s", c.why, plain.Span(now.Sub(c.since)))
+	if c.cause != "" {
+		text += ": " + c.cause
+	}
+	return text
+}
+
+// causeOf returns the end of an error of a connection, "" for other errors. What is before it has long URLs, and ports
+// that differ each time.
+func causeOf(err error) string {
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return plain.Clip(op.Err.Error())
+	}
+	return ""
 }
 
 // refusal returns what is wrong with an answer of the storage service, "" if nothing is. That there is no such blob is

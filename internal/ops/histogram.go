@@ -75,7 +75,7 @@ func (o *observed) latency(stage string, d time.Duration) {
 
 // Requested notes a request to the storage service; status 0 is one without an answer. If the service seems to be away,
 // fails is why: requests fail one after the other, or one has failed for long. One failure is usual.
-func (m *Monitor) Requested(op string, status int, took time.Duration, received int64) (fails string) {
+func (m *Monitor) Requested(op string, status int, took time.Duration, received int64, err error) (fails string) {
 	m.observed.requests.WithLabelValues(op, statusText(status)).Inc()
 	m.observed.duration.WithLabelValues(op).Observe(took.Seconds())
 	m.observed.received.WithLabelValues().Add(float64(max(0, received)))
@@ -87,6 +87,7 @@ func (m *Monitor) Requested(op string, status int, took time.Duration, received 
 		return ""
 	}
 	m.storage.fail(m.now(), took, why)
+	m.storage.cause = causeOf(err)
 	n := m.storage.failures
 	away := n == 2 || n == 1 && took >= longFailure
 	if away && (status == 0 || status >= http.StatusInternalServerError) { // nobody retries the others in silence

@@ -80,10 +80,7 @@ func sampleOf(s *Status) sample {
 	}
 }
 
-// early is how many samples there are in the first minute.
-const early = int(time.Minute / sampleInterval)
-
-// LastHour returns the samples. In the first minute this moment is behind them: they would be too few for a chart.
+// LastHour returns the samples, and this moment behind them: charts end now, and begin with the first second.
 func (m *Monitor) LastHour() *History {
 	s := m.Snapshot()
 	m.mu.Lock()
@@ -94,7 +91,7 @@ func (m *Monitor) LastHour() *History {
 		all = append(all, r.all[r.next:]...)
 	}
 	all = append(all, r.all[:r.next]...)
-	if n := len(all); n > 0 && n <= early && s.Now.After(r.at) {
+	if !r.at.IsZero() && s.Now.After(r.at) {
 		now := sampleOf(s)
 		now.events, now.bytes = s.Throughput.Events, s.Throughput.Bytes
 		all = append(all, now)
@@ -133,7 +130,8 @@ func (r *rate) add(now time.Time, events, bytes int) {
 	s.bytes += bytes
 }
 
-// per returns the mean by the second over the window before this second, or since the start if that is later.
+// per returns the mean by the second over the window before this second, or since the start of the first transaction if
+// that is later: what an instance needs to start is not part of its speed.
 func (r *rate) per(now, started time.Time) (events, bytes float64) {
 	over := min(window, now.Unix()-started.Unix())
 	if over <= 0 {

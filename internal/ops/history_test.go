@@ -54,7 +54,7 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 	}
 }
 
-// The first seconds have a chart: the start, and this moment with the rate since then. Later there are samples enough.
+// The first seconds have a chart: the start, and this moment with the rate since then.
 func TestHistoryOfTheFirstSeconds(t *testing.T) {
 	m, _, now := busy(t)
 	m.Sample()
@@ -66,12 +66,18 @@ func TestHistoryOfTheFirstSeconds(t *testing.T) {
 		h.Events[1] != m.Snapshot().Throughput.Events || h.Bytes[1] != m.Snapshot().Throughput.Bytes {
 		t.Errorf("after 2 s: %+v", h)
 	}
-	for range early {
-		*now = now.Add(sampleInterval)
-		m.Sample()
+	m.Sample()
+	if h := m.LastHour(); len(h.Time) != 2 { // the sample is of this moment
+		t.Errorf("with a sample: %+v", h)
 	}
-	*now = now.Add(2 * time.Second)
-	if n := len(m.LastHour().Time); n != early+1 {
-		t.Errorf("after a minute: %d samples", n)
+}
+
+// The speed of an instance is that of its work: the time before its first transaction does not count.
+func TestThroughputOfTheFirstTransaction(t *testing.T) {
+	m, _, now := watching(t)
+	*now = now.Add(20 * time.Second)
+	m.Committed(bridge.Commit{Read: 100, Bytes: 1000, Took: 2 * time.Second})
+	if got := m.Snapshot().Throughput; got != (Throughput{50, 500}) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -54,6 +54,7 @@ type Monitor struct {
 	counts   Counts
 	history  *bridge.History
 	publish  *time.Duration // how long Azure took to publish what came last
+	begun    time.Time      // when the first transaction was
 	rate     rate
 	errors   []status.Failure // newest last, at most errorsKept
 	trouble  offsets.Failure  // of the instance; zero when it is over
@@ -177,6 +178,9 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	n.DeadLettered += c.Dead
 	n.Late += c.Late
 	n.Bytes += c.Bytes
+	if m.begun.IsZero() {
+		m.begun = now.Add(-c.Took)
+	}
 	m.rate.add(now, c.Read, c.Bytes)
 	m.observed.transaction.WithLabelValues().Observe(c.Took.Seconds())
 	if c.Drained && !c.Published.IsZero() && !c.Seen.IsZero() {

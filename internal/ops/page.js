@@ -1,7 +1,8 @@
 
 const time = t => t ? t.slice(0, 19).replace('T', ' ') + ' UTC' : '–';
 const mostProblems = 6; // that are shown in full
-const longText = 160; // characters of an error before it is cut
+const longText = 200; // characters of an error before it is cut: in its middle, since the cause is at the end
+const shorter = s => s.slice(0, s.lastIndexOf(' ', 110) + 1 || 110) + '… ' + s.slice(s.length - 80).replace(/^\S*(?=\s|\/)/, '');
 let now = 0, age = 0; // the instance's clock, and its seconds since the start
 const ago = t => !t ? '–' : now - Date.parse(t) < 1000 ? 'just now' : span((now - Date.parse(t)) / 1000) + ' ago';
 
@@ -70,7 +71,7 @@ function render(s) {
 
   const a = s.lag.azure_seconds, b = s.lag.bridge_seconds;
   show('lag', b == null ? 'unknown' : span((a || 0) + b));
-  show('azure', span(a)); show('ours', span(b));
+  show('azure', a == null ? 'not measured' : span(a)); show('ours', b == null && !s.since_start.transactions ? 'unknown until the first commit' : span(b));
   show('rate', s.since_start.transactions || code === 'up_to_date' ? number(s.throughput.events_per_second) + ' events/s' : 'nothing yet');
   show('bytes', size(s.throughput.bytes_per_second) + '/s'); show('events', number(s.since_start.events));
   show('resolved', p.resolved ? ago(p.resolved) : 'nothing yet');
@@ -88,7 +89,7 @@ function render(s) {
     const d = element('details');
     d.dataset.key = e.lease + e.error;
     d.open = opened.has(d.dataset.key);
-    d.append(element('summary', e.error.slice(0, longText) + '…'), element('pre', e.error));
+    d.append(element('summary', shorter(e.error)), element('pre', e.error));
     head.after(d);
     return li;
   }));
@@ -109,7 +110,7 @@ function render(s) {
   $('strip').setAttribute('aria-label', all.length ? Object.entries(counts).map(([state, n]) => `${n} ${meaning[state] || state}`).join(', ') : 'no leases yet');
   $('details').hidden = !all.length;
   $('leases').replaceChildren(...all.map(l => rowOf([
-    ['Lease', l.lease], ['State', l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : '')], ['Owner', (l.owner || '–') + (l.here ? ' (here)' : '')],
+    ['Lease', l.lease], ['State', l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : '')], ['Owner', l.owner ? l.owner + (l.here ? ' (here)' : '') : l.here ? 'here' : '–'],
     ['Segment', l.with_frontier && p.completed ? p.completed + ' (done)' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–'],
     ['Read to', Object.entries(l.shards || {}).map(([k, v]) => k + ': ' + v).join('  ') || '–'], ['Events', number(l.events)], ['Last commit', ago(l.committed)]])));
 
@@ -169,7 +170,7 @@ async function tick() {
     heard = Date.now();
     if (heard >= due) {
       hour = await read('history');
-      due = heard + (ageOf(s) < 120 ? 2000 : 10000); // the first points of a chart come soon
+      due = heard + (ageOf(s) < 600 ? 2000 : 10000); // an axis of minutes ends now, or it shows a gap
     }
     drawHour();
   } catch (e) {

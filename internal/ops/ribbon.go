@@ -65,11 +65,16 @@ func (m *Monitor) Lists(feed Feed) {
 // Segments returns what the feed holds, as of a moment ago.
 func (m *Monitor) Segments(ctx context.Context) Segments {
 	m.mu.Lock()
-	lost, newest := slices.Clone(m.lost), int64(0)
+	lost, engine, newest := slices.Clone(m.lost), m.engine, int64(0)
 	if m.history != nil && !m.history.Newest.IsZero() {
 		newest = m.history.Newest.Unix()
 	}
 	m.mu.Unlock()
+	if engine != nil {
+		if s := engine.State(); s != nil && s.Frontier != nil && s.Frontier.Current != (source.Segment{}) {
+			newest = max(newest, s.Frontier.Current.Time().Unix())
+		}
+	}
 	r := &m.ribbon
 	r.mu.Lock() // one who asks lists, and the others wait for the same
 	defer r.mu.Unlock()
@@ -107,7 +112,7 @@ func (r *ribbon) shown(lost []Lost, newest int64) Segments {
 		r.gone = slices.DeleteFunc(r.gone, func(begin int64) bool { return begin >= s.Oldest })
 		r.gone = r.gone[max(0, len(r.gone)-mostGone):]
 	}
-	s.Begins, s.Lost = slices.Concat([]int64{}, r.gone, s.Begins), append([]Lost{}, lost...)
+	s.Begins, s.Lost = append(append([]int64{}, r.gone...), s.Begins...), append([]Lost{}, lost...)
 	if n := len(s.Begins); r.feed != nil && (n == 0 || newest > s.Begins[n-1]) && newest > 0 {
 		s.Begins = append(s.Begins, newest)
 	}

@@ -42,7 +42,8 @@ function drawPosition(s) {
   const at = segmentTime(p.current || p.completed), ahead = newest == null || at == null ? 0 : Math.max(0, newest - at);
   list('position', [
     ['current segment', p.current || (p.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
-    ['newest segment', newest != null ? segmentName(newest) + (ahead ? ` (${span(ahead)} ahead)` : '') + (feed && feed.error ? ', not all is listed' : '') : feed && feed.error ? 'unknown: ' + feed.error : feed && feed.listed ? 'the feed has none' : 'not listed yet'],
+    ['newest segment', newest != null ? segmentName(newest) + (feed && feed.error ? ', not all is listed' : '') : feed && feed.error ? 'unknown: ' + feed.error : feed && feed.listed ? 'the feed has none' : 'not listed yet'],
+    ...(ahead ? [['still ahead', span(ahead)]] : []),
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
     ...(p.headroom_seconds == null ? [] : [['older history held', span(p.headroom_seconds)]]), ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
   ]);
@@ -51,8 +52,12 @@ function drawRibbon(s) {
   drawPosition(s);
   if (!feed) return;
   const p = s.position, all = feed.begins, begins = zoom ? all.filter(b => b >= zoom[0] && b < zoom[1]) : all, fate = fateBy(s, all);
-  $('ribbon-section').hidden = !all.length;
-  if (!all.length) return;
+  $('ribbon-section').hidden = false;
+  $('ribbon-section').className = all.length ? '' : 'empty';
+  if (!all.length) {
+    show('ribbon-unit', feed.error ? 'its segments cannot be listed: ' + feed.error : 'it has no segment yet');
+    return;
+  }
   const from = begins.length ? begins[0] : zoom[0], to = (begins.length ? begins[begins.length - 1] : zoom[1]) + hourLong;
   const unit = begins.length <= 200 ? 0 : (to - from) / day <= 400 ? day : month;
   const tiles = new Map(), counts = {}; // in the order of the segments; where the feed has none, there is no tile
@@ -114,7 +119,7 @@ let shown = null, looked = 0;
 async function look(s) {
   shown = s;
   drawPosition(s);
-  const newer = feed && s.position.newest && segmentTime(s.position.newest) > Math.max(...feed.begins.slice(-1));
+  const p = s.position, newer = feed && Math.max(segmentTime(p.newest), segmentTime(p.current)) > Math.max(...feed.begins.slice(-1));
   if (Date.now() - looked > 30000 || !feed || newer) {
     looked = Date.now();
     try { feed = await read('segments'); } catch { /* the status says that nobody answers */ }

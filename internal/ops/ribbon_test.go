@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,11 @@ func TestSegmentsOfTheFeed(t *testing.T) {
 		return s
 	}
 	ask(0, "") // no feed is known
+	m.Lists(&listing{err: errors.New("it is empty")})
+	if _, body, _ := get(t, h, "/segments"); !strings.Contains(body, `"begins":[]`) { // and not null
+		t.Errorf("of an empty feed: %s", body)
+	}
+	now = now.Add(listAge)
 	oldest := now.AddDate(0, 0, -1)
 	at := func(hours int) source.Segment { return source.SegmentAt(oldest.Add(time.Duration(hours) * time.Hour)) }
 	feed := &listing{segments: []source.Segment{at(0), at(1)}, err: errors.New("no route to host")}
@@ -84,6 +90,11 @@ func TestNewestSegmentOfTheFeed(t *testing.T) {
 		t.Errorf("listed: %s", got)
 	}
 	next := segment.Time().Add(time.Hour)
+	engine.state.Frontier.Current = source.SegmentAt(next.Add(-time.Minute)) // of this moment; a listing may be older
+	if got := newest(); !got.Equal(next.Add(-time.Minute)) {
+		t.Errorf("current: %s", got)
+	}
+	engine.state.Frontier.Current = segment
 	m.History(bridge.History{Newest: next})
 	if got := newest(); !got.Equal(next) || m.Snapshot().Position.Newest != source.SegmentAt(next).String() {
 		t.Errorf("seen: %s", got)

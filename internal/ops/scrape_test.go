@@ -51,8 +51,8 @@ func BenchmarkFleetScrape(b *testing.B) {
 		f.Show(m, metrics)
 		m.Watch(settled{})
 		m.Leased(bridge.LeasesAssigned, []int32{0})
-		m.Requested("read", 200, time.Second, 10)
-		m.Requested("list", 200, time.Second, 10)
+		m.Requested("read", 200, time.Second, 10, nil)
+		m.Requested("list", 200, time.Second, 10, nil)
 		cl, err := kgo.NewClient(metrics.Hook()) // dials nobody
 		if err != nil {
 			b.Fatal(err)

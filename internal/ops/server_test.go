@@ -43,7 +43,7 @@ func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
 	)
 	m.Completed(bridge.Completion{})
 	m.History(bridge.History{Newest: start})
-	m.Requested("read", 206, time.Millisecond, 10)
+	m.Requested("read", 206, time.Millisecond, 10, nil)
 	m.SchemaRequested("register", 0, time.Millisecond, 0)
 	m.SchemaRequested("register", 200, time.Millisecond, 1)
 	return m, metrics, now

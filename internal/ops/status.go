@@ -68,7 +68,7 @@ func (m *Monitor) Snapshot() *Status {
 		Draining: m.draining, Watchdog: m.watchdog.Seconds(), SinceStart: m.counts.clone(),
 	}
 	s.Feed = m.feed
-	s.Throughput.Events, s.Throughput.Bytes = m.rate.per(now, m.started)
+	s.Throughput.Events, s.Throughput.Bytes = m.rate.per(now, m.begun)
 	s.Errors = slices.Clone(m.errors)
 	slices.Reverse(s.Errors)
 	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)

@@ -76,7 +76,16 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	away := m.kafka.kafkaProblem(now, m.member)
 	known := same && away != "" // what troubles the instance is among the problems
 	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
+	silent := len(problems)
 	add(m.storage.storageProblem(now), "run bridge check")
+	behind := func(text, do string) bool { // of the storage service's silence: said, with what to do about it
+		yes := len(problems) > silent && m.storage.cause != "" && strings.Contains(text, m.storage.cause)
+		if yes && do != "" {
+			problems[silent].Remedy = do
+		}
+		return yes
+	}
+	known = known || behind(m.trouble.Error, m.trouble.Remedy)
 	add(m.gone.Cause, m.gone.Remedy)
 	starting := ""
 	switch p := s.Position; {
@@ -94,12 +103,13 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 		case r.Code == "no_member" && !m.joined:
 			starting = "the instance joins the group"
 		case away != "" && (r.Code == "starting" || r.Code == "no_member"): // because of that
+		case behind(r.Detail, r.Remedy):
 		default:
 			add(r.Detail, r.Remedy)
 		}
 	}
 	for _, l := range s.Leases {
-		if l.Failing && l.Error != nil && l.State != status.Stuck {
+		if l.Failing && l.Error != nil && l.State != status.Stuck && !behind(l.Error.Error, l.Error.Remedy) {
 			where := ""
 			if !l.Here {
 				where = " of instance " + l.Owner

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -174,7 +175,7 @@ func TestVerdictWithoutStorage(t *testing.T) {
 	m.Active(0, bridge.Waiting)
 	request := func(statuses ...int) {
 		for _, s := range statuses {
-			m.Requested("read", s, time.Millisecond, 0)
+			m.Requested("read", s, time.Millisecond, 0, nil)
 		}
 	}
 	request(404, 503, 200, 503)
@@ -192,10 +193,44 @@ func TestVerdictWithoutStorage(t *testing.T) {
 	judged(t, m, "when nothing is asked any more", status.UpToDate, "")
 	request(206)
 	*now = now.Add(45 * time.Second)
-	m.Requested("read", 0, 30*time.Second, 0)
+	m.Requested("read", 0, 30*time.Second, 0, nil)
 	*now = now.Add(5 * time.Second)
 	request(0)
 	judged(t, m, "when requests hang", status.Degraded, "the storage service has not answered for 35s")
+}
+
+// Storage that cannot be reached is one problem, with its cause and what to do about it, and not two. What else fails
+// stays another one.
+func TestStorageCannotBeReached(t *testing.T) {
+	m, engine, now := watching(t)
+	failure := func(server string) error {
+		dns := &net.DNSError{Err: "no such host", Name: "acct", Server: server, IsNotFound: true}
+		return fmt.Errorf("reading meta/segments.json: %w", &url.Error{Op: "Get", URL: "https://acct/" + server,
+			Err: &net.OpError{Op: "dial", Net: "tcp", Err: dns}})
+	}
+	for range 2 {
+		*now = now.Add(3 * time.Second)
+		m.Requested("read", 0, 3*time.Second, 0, failure("10.0.0.1:53"))
+	}
+	m.Failed(-1, plain.WithRemedy(failure("10.0.0.1:53"), "check the name of the account"))
+	want := status.Problem{
+		Cause:  "the storage service has not answered for 6s: lookup acct on 10.0.0.1:53: no such host",
+		Remedy: "check the name of the account",
+	}
+	s := m.Snapshot() // before its start
+	if len(s.Problems) != 1 || s.Problems[0] != want || s.Verdict.Text != "degraded: "+want.Cause {
+		t.Errorf("%+v, %+v", s.Verdict, s.Problems)
+	}
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	m.Failed(0, failure("10.0.0.1:53"))
+	if s = m.Snapshot(); len(s.Problems) != 1 || s.Problems[0].Cause != want.Cause {
+		t.Errorf("as a member: %+v", s.Problems)
+	}
+	m.Failed(0, errors.New("topic changes: not authorized"))
+	if s = m.Snapshot(); len(s.Problems) != 2 || !strings.Contains(s.Problems[1].Cause, "authorized") {
+		t.Errorf("with another failure: %+v", s.Problems)
+	}
 }
 
 // That the storage service is away is reported once: at the second failure in a row, or at the first that took long. A
@@ -212,7 +247,7 @@ func TestStorageIsAway(t *testing.T) {
 		{503, 0, ""}, {500, 0, "has answered 500 Internal Server Error"}, {200, 0, ""},
 		{403, 0, ""}, {403, 0, ""}, {403, 0, ""},
 	} {
-		if got := m.Requested("read", c.status, c.took, 0); got != c.want {
+		if got := m.Requested("read", c.status, c.took, 0, nil); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Status) Text() string {
 func (s *Status) ahead() string {
 	bytes := s.Lag.Ahead
 	switch {
-	case bytes == nil && s.Verdict.Code == UpToDate && s.Position.Current == "":
+	case s.Verdict.Code == UpToDate && (bytes == nil || *bytes == 0):
 		return "nothing: all is delivered"
 	case bytes == nil && s.Position.Current == "":
 		return "nothing that is begun: an instance looks for more when it runs"

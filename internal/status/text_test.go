@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // A clock that is behind makes no negative age.
@@ -70,5 +71,17 @@ func TestTextOfTheLastError(t *testing.T) {
 	}
 	if got, want := s.Text(), "2026-01-31T13:00:00Z, with its last commit: no route\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// When all is delivered, nothing is ahead, also of a segment that is fresh.
+func TestTextOfAFreshSegment(t *testing.T) {
+	seg := source.SegmentAt(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
+	for _, ahead := range []*int64{nil, new(int64)} {
+		s := Status{Started: true, Verdict: Verdict{Code: UpToDate, Text: AllWell}, Lag: Lag{Ahead: ahead},
+			Position: Position{Current: seg.String()}}
+		if got := s.Text(); !strings.Contains(got, "ahead     nothing: all is delivered\n") {
+			t.Error(got)
+		}
 	}
 }
