@@ -88,11 +88,8 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	known = known || behind(m.trouble.Error, m.trouble.Remedy)
 	add(m.gone.Cause, m.gone.Remedy)
 	starting := ""
-	switch p := s.Position; {
-	case p.Future || now.Sub(m.started) >= lasting:
+	if p := s.Position; p.Future || now.Sub(m.started) >= lasting { // else it has hardly looked
 		add(p.Beyond, status.MoveBack)
-	case p.Beyond != "": // it has hardly looked
-		starting = "the instance looks for a segment at the place where bridge seek has moved the bridge"
 	}
 	open := s.Open()
 	add(open.Cause, open.Remedy)

@@ -37,6 +37,9 @@ func TestBeyondTheFeed(t *testing.T) {
 		if got := s.Verdict.Code == Degraded; got != (tc.want != "") || !strings.Contains(s.Verdict.Text, tc.want) {
 			t.Errorf("%s: %+v", name, s.Verdict)
 		}
+		if name == "just moved" && s.Verdict.Code != Starting {
+			t.Errorf("%s: %+v", name, s.Verdict)
+		}
 		// After run --once nobody has to run, and the place is as wrong.
 		s = Of("b", &offsets.State{Frontier: &tc.frontier, Delivered: &offsets.Delivered{Time: now}},
 			Group{State: "Empty"}, now)

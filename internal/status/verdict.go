@@ -81,6 +81,10 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	case s.Lag.Bridge != nil && *s.Lag.Bridge > behind.Seconds():
 		return Verdict{Code: CatchingUp, Text: "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
 	}
+	if to := s.Position.Seek; to != nil && s.Position.Current == "" {
+		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from " + to.To +
+			" on, where bridge seek has moved the bridge"}
+	}
 	if s.Position.Current == "" && s.Position.Completed == "" { // a new feed takes an hour to its first segment
 		return Verdict{Code: Starting, Text: "starting: no segment of the feed is begun yet"}
 	}
