@@ -43,7 +43,7 @@ func (r *Replay) Check() error {
 	}
 	first, err := history.ParseTime(r.From)
 	if err != nil {
-		return fmt.Errorf("--from: %w, nor earliest", err)
+		return fmt.Errorf("--from: %w. For the oldest event, use earliest", err)
 	}
 	if first.Compare(last) > 0 {
 		return fmt.Errorf("--from %s is later than --to %s", r.From, r.To)
