@@ -112,7 +112,10 @@ func Run(
 	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
 	go monitor.Keep(working)
 	go func() { ended <- grow(working, account) }()
-	go func() { ended <- show(working, address, stdout) }()
+	go func() {
+		defer stop()
+		ended <- show(working, address, stdout)
+	}()
 	err = b.Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended, <-ended)
@@ -226,22 +229,26 @@ func show(ctx context.Context, address string, stdout io.Writer) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		var text strings.Builder
 		fs.EachRecord(func(r *kgo.Record) {
 			where := fmt.Sprintf("%s partition %d offset %-4d",
 				r.Timestamp.UTC().Format("2006-01-02 15:04:05"), r.Partition, r.Offset)
 			switch {
 			case r.Key == nil:
-				fmt.Fprintf(stdout, "%s  resolved    %s\n", where, readable(r.Value))
+				fmt.Fprintf(&text, "%s  resolved    %s\n", where, readable(r.Value))
 			case shown < 2:
-				fmt.Fprintf(stdout, "%s\n    key    %s\n    value  %s\n", where, readable(r.Key), readable(r.Value))
+				fmt.Fprintf(&text, "%s\n    key    %s\n    value  %s\n", where, readable(r.Key), readable(r.Value))
 				for _, h := range r.Headers {
-					fmt.Fprintf(stdout, "    header %s: %s\n", h.Key, plain.Line(string(h.Value)))
+					fmt.Fprintf(&text, "    header %s: %s\n", h.Key, plain.Line(string(h.Value)))
 				}
 				shown++
 			default:
-				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), plain.Line(readable(r.Key)))
+				fmt.Fprintf(&text, "%s  %-10s  %s\n", where, change(r), plain.Line(readable(r.Key)))
 			}
 		})
+		if _, err := io.WriteString(stdout, text.String()); err != nil { // nobody reads along any more
+			return err
+		}
 	}
 }
 

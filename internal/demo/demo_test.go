@@ -2,10 +2,12 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"blobfeed/internal/plain"
 )
@@ -43,5 +45,20 @@ func TestWrongFormat(t *testing.T) {
 	err := Run(t.Context(), 0, false, "xml", "wrapped", "test", &out)
 	if !errors.As(err, new(*plain.SettingsError)) || out.Len() > 0 {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// A demo whose output goes nowhere ends.
+func TestNobodyReads(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := Run(ctx, 0, false, "json", "wrapped", "test", full{}); !errors.Is(err, errFull) {
+		t.Error(err)
 	}
 }
