@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	}
 	var oldest, newest source.Segment
 	segments := 0
-	indexed := map[source.Segment]bool{}
+	var indexed []source.Segment
 	for seg, err := range feed.Segments(ctx, source.Segment{}) {
 		if fs.unreadable("list", err) {
 			return
@@ -75,7 +76,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		newest = seg
 		segments++
 		if b.Dir != "" {
-			indexed[seg] = true
+			indexed = append(indexed, seg)
 		}
 	}
 	if segments == 0 {
@@ -88,9 +89,12 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		return
 	}
 	if b.Dir != "" {
-		fs.copied(ctx, b.Dir, indexed, oldest, newest)
+		fs.copied(ctx, feed, b.Dir, indexed)
 	}
 	m, err := feed.Manifest(ctx, newest)
+	if b.Dir != "" && errors.Is(err, source.ErrNotFound) {
+		err = plain.WithRemedy(err, copyAgain)
+	}
 	if fs.unreadable("newest", err) {
 		return
 	}
@@ -101,56 +105,100 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
 }
 
+// shardFiles are the chunks that a copy has of a shard of a segment.
+type shardFiles struct {
+	segment      source.Segment
+	sample       string // the name of one
+	lowest, most int    // their numbers
+	count        int
+}
+
 // copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks, which
-// run does not notice, or it lacks chunks. The service deletes manifests before chunks, and writes those of the newest
-// segment last.
-func (fs *Findings) copied(
-	ctx context.Context, dir string, indexed map[source.Segment]bool, oldest, newest source.Segment,
-) {
-	var lost, empty []string
-	filled := map[source.Segment]bool{}
+// run does not notice, or it lacks chunks. The service deletes manifests before chunks, and chunks from the first one
+// on; it writes the manifest of the newest segment last.
+func (fs *Findings) copied(ctx context.Context, feed *source.Feed, dir string, indexed []source.Segment) {
+	oldest, newest := indexed[0], indexed[len(indexed)-1]
+	var empty, torn, bare, lost, gaps []string
+	shards, named := map[string]*shardFiles{}, map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(dir, "log"), func(path string, e os.DirEntry, err error) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil || e.IsDir() {
 			return err
 		}
 		chunk, _ := filepath.Rel(dir, path)
-		parts := strings.Split(filepath.ToSlash(chunk), "/") // log/<shard>/yyyy/mm/dd/hhmm/<chunk>
+		chunk = filepath.ToSlash(chunk)
+		parts := strings.Split(chunk, "/") // log/<shard>/yyyy/mm/dd/hhmm/<number>.avro
 		if len(parts) != 7 {
 			return nil
 		}
 		seg, err := source.ParseSegment(strings.Join(parts[2:6], "/"))
-		if err != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) > 0 {
+		n, not := strconv.Atoi(strings.TrimSuffix(parts[6], ".avro"))
+		if err != nil || not != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) > 0 {
 			return nil
 		}
-		if filled[seg] = true; seg == newest {
-			return nil
+		prefix := strings.TrimSuffix(chunk, parts[6])
+		have := shards[prefix]
+		if have == nil {
+			have = &shardFiles{segment: seg, sample: chunk, lowest: n}
+			shards[prefix] = have
 		}
-		if info, err := e.Info(); err == nil && info.Size() == 0 {
+		have.lowest, have.most = min(have.lowest, n), max(have.most, n)
+		have.count++
+		if info, err := e.Info(); err == nil && info.Size() == 0 && seg != newest {
 			empty = append(empty, chunk)
-		} else if !indexed[seg] {
-			lost = append(lost, chunk)
 		}
 		return nil
 	})
-	bare := slices.SortedFunc(maps.Keys(indexed), source.Segment.Compare)
-	bare = slices.DeleteFunc(bare, func(seg source.Segment) bool { return filled[seg] })
-	const do = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
-	switch {
-	case err != nil:
-		fs.unreadable("copy", err)
-	case len(bare) > 0:
-		fs.Add("copy", Warning, fmt.Sprintf("%s without a chunk in log/, such as %s: run stops there if it is "+
-			"finalized", plain.Count(len(bare), "segment"), bare[0]), do)
-	case len(lost) > 0:
-		fs.Add("copy", Warning, fmt.Sprintf("%s in segments without a manifest in idx/, such as %s: run leaves "+
-			"them out", plain.Count(len(lost), "chunk"), lost[0]), do)
-	case len(empty) > 0:
-		fs.Add("copy", Warning, fmt.Sprintf("%s without a byte, such as %s: run takes that for its end",
-			plain.Count(len(empty), "chunk"), empty[0]), do)
-	default:
+	if fs.unreadable("copy", err) {
+		return
+	}
+	for _, seg := range indexed {
+		m, err := feed.Manifest(ctx, seg)
+		if errors.Is(err, source.ErrNotFound) {
+			torn = append(torn, seg.String())
+			continue
+		}
+		if fs.unreadable("copy", err) {
+			return
+		}
+		has := !m.Finalized
+		for _, prefix := range m.Paths {
+			named[prefix], has = true, has || shards[prefix] != nil
+		}
+		if !has {
+			bare = append(bare, seg.String())
+		}
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(shards)) {
+		switch have := shards[prefix]; {
+		case !named[prefix] && have.segment != newest:
+			lost = append(lost, have.sample)
+		case have.segment != oldest && (have.lowest > 0 || have.most >= have.count):
+			gaps = append(gaps, prefix)
+		}
+	}
+	agree := true
+	for _, missing := range []struct {
+		names       []string
+		what, means string
+	}{
+		{torn, "segment", "without a manifest in idx/, such as %s: run stops there"},
+		{bare, "segment", "without a chunk in log/, such as %s: run stops there"},
+		{gaps, "shard", "with a missing chunk, such as %s: run takes that for lost history"},
+		{lost, "shard", "in no manifest of idx/, such as that of %s: run leaves it out"},
+		{empty, "chunk", "without a byte, such as %s: run takes that for its end"},
+	} {
+		if n := len(missing.names); n > 0 {
+			agree = false
+			fs.Add("copy", Warning,
+				plain.Count(n, missing.what)+" "+fmt.Sprintf(missing.means, missing.names[0]), copyAgain)
+		}
+	}
+	if agree {
 		fs.Add("copy", OK, "log/ and idx/ agree before the newest segment", "")
 	}
 }
+
+const copyAgain = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
 
 const wait = "wait: the first segment comes some minutes after the first change"
 

@@ -99,6 +99,18 @@ func TestInterruptedCopy(t *testing.T) {
 			"1 segment without a chunk in log/, such as " + seg},
 		"newest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log/00/2020/05/29/2100")) }, Warning,
 			"1 segment without a chunk in log/, such as 2020/05/29/2100"},
+		"document": {func(dir string) error { return os.Remove(filepath.Join(dir, "idx/segments", seg, "meta.json")) },
+			Warning, "1 segment without a manifest in idx/, such as " + seg},
+		"first chunk": {func(dir string) error {
+			shard := filepath.Join(dir, "log/00", seg)
+			return os.Rename(filepath.Join(shard, "00000.avro"), filepath.Join(shard, "00001.avro"))
+		}, Warning, "1 shard with a missing chunk, such as log/00/" + seg},
+		"newest document": {func(dir string) error {
+			return os.Remove(filepath.Join(dir, "idx/segments/2020/05/29/2100/meta.json"))
+		}, Warning, "1 segment without a manifest in idx/, such as 2020/05/29/2100"},
+		"shard": {func(dir string) error {
+			return os.CopyFS(filepath.Join(dir, "log/01", seg), os.DirFS(filepath.Join(dir, "log/00", seg)))
+		}, Warning, "1 shard in no manifest of idx/, such as that of log/01/" + seg},
 		"oldest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments/2020/01/16")) }, OK,
 			"agree"}, // retention
 	} {
@@ -117,6 +129,11 @@ func TestInterruptedCopy(t *testing.T) {
 		i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "copy" })
 		if i < 0 || found[i].Status != tc.status || !strings.Contains(found[i].Detail, tc.detail) {
 			t.Errorf("%s: %+v", name, found)
+		}
+		for _, f := range found {
+			if f.Status != OK && f.Do != copyAgain {
+				t.Errorf("%s: %+v", name, f)
+			}
 		}
 	}
 }
