@@ -141,8 +141,21 @@ func TestStateIsDeleted(t *testing.T) {
 	if _, err := a.DeleteTopic(t.Context(), "b.offsets"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the log says it", says("topic b.offsets does not exist: the bridge's progress is gone"))
-	await(t, "the log says what to do", says("start with BRIDGE_START=2020-05-29T"))
+	await(t, "the log says it", says("topic b.offsets does not exist any more: the bridge's progress is gone"))
+	await(t, "the log says what to do", says("bridge seek --to 2020-05-29T21:45:00Z --yes"))
+	if code, _, stderr := call(t, "status"); code != exitFailed || !strings.Contains(stderr, "progress is gone") {
+		t.Errorf("status: exit code %d: %s", code, stderr)
+	}
+	stop()
+	<-ended
+	ended <- exitOK
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "bridge seek --to") {
+		t.Errorf("the next start: exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, "seek", "--to", "2020-05-29T21:45:00Z", "--yes"); code != exitOK {
+		t.Error(stderr)
+	}
+	runToEnd(t)
 }
 
 // A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes

@@ -19,10 +19,16 @@ import (
 	"blobfeed/source"
 )
 
-// NeverRanError says that there is no state of this name.
-type NeverRanError struct{ Topic string }
+// NeverRanError says that there is no state of this name. Group: although instances have been there.
+type NeverRanError struct {
+	Topic string
+	Group bool
+}
 
 func (e *NeverRanError) Error() string {
+	if e.Group {
+		return stateGone(e.Topic) + ": " + continueAt("a time")
+	}
 	return fmt.Sprintf("there is no topic %s: no bridge of this name has run on these brokers; "+
 		"check BRIDGE_NAME and BRIDGE_KAFKA_BROKERS", e.Topic)
 }
@@ -82,6 +88,16 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 	return s, nil
 }
 
+func stateGone(topic string) string {
+	return "topic " + topic + " does not exist any more: the bridge's progress is gone, and nothing can be committed"
+}
+
+// continueAt says how to continue without a state. A start beside records refuses to begin anew.
+func continueAt(from string) string {
+	return "stop all instances and start one, which creates the topic and stops; then bridge seek --to " + from +
+		" --yes continues there, and only later events are repeated"
+}
+
 // mostLooked bounds a look at the topics of a template.
 const mostLooked = 100
 
@@ -99,14 +115,11 @@ func (r *Reader) Gone(ctx context.Context, s *Status) Problem {
 		return Problem{}
 	}
 	if errors.Is(listed[r.Topic].Err, kerr.UnknownTopicOrPartition) {
-		from := "the next start is a first one"
+		from := "a time"
 		if at := s.Position.Resolved; at != nil {
-			from = "start with BRIDGE_START=" + at.Format(time.RFC3339) + ", and only later events are repeated"
+			from = at.Format(time.RFC3339)
 		}
-		return Problem{
-			Cause:  "topic " + r.Topic + " does not exist: the bridge's progress is gone, and it cannot commit",
-			Remedy: "stop all instances; " + from,
-		}
+		return Problem{Cause: stateGone(r.Topic), Remedy: continueAt(from)}
 	}
 	first := r.ids == nil
 	for _, t := range all {
@@ -170,7 +183,8 @@ const afresh = "restart from scratch with bridge reset, or deliver what is left 
 func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 	ends, err := r.firstEnds(ctx)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return nil, &NeverRanError{r.Topic}
+		group, err := r.Group(ctx)
+		return nil, &NeverRanError{r.Topic, err == nil && group.State != "" && group.State != "Dead"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the end of %s: %w", r.Topic, err)
