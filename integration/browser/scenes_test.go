@@ -81,7 +81,7 @@ func sceneOf(name string) *scene {
 		s := newScene(sceneTime.Add(-12*time.Minute - 5*time.Second))
 		s.join(source.SegmentAt(sceneHour.Add(-5 * time.Hour)))
 		s.run(sceneTime, func(minutes float64) {
-			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(300-24*minutes)*time.Minute, false)
+			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(450-16*minutes)*time.Minute, false)
 		})
 		f := s.state.Frontier
 		f.Time, f.CatchUp = sceneTime, &offsets.CatchUp{
@@ -246,13 +246,14 @@ func (s *scene) commit(events int, age time.Duration, drained bool) {
 // records are the last ones of a transaction.
 func (s *scene) records(lease int32, age time.Duration) *pipeline.Recent {
 	r := new(pipeline.Recent)
-	for i, path := range []string{
-		"invoices/2026/01/scan of a rather long letter, first page.pdf", "photos/originals/2026/01/31/cat-on-the-roof.jpg",
-		"logs/app/2026-01-31T13.json",
-	} {
+	for i, path := range [][]string{
+		{"invoices/2026/INV-1042, page 1.pdf", "photos/2026/summer/IMG_4587.jpg", "uploads/video-21.mp4.part"},
+		{"reports/2026/sales by region.csv", "$web/index.html", "logs/app/2026-01-31T08.json"},
+		{"videos/2026/video-21.mp4", "photos/originals/2026/01/31/cat-on-the-roof.jpg", "invoices/2026/INV-1043.pdf"},
+	}[lease] {
 		s.written += 7
 		kind, size := "BlobCreated", 640+11*i
-		if i == 2 {
+		if i == 2 && lease == 0 {
 			kind, size = "BlobDeleted", 127
 		}
 		r.Keep(&kgo.Record{

@@ -35,6 +35,8 @@ type Lost struct {
 const (
 	// listAge is how long a listing counts: somebody who looks at the page must not cost many requests.
 	listAge = 30 * time.Second
+	// newerAge is how long it counts when the bridge has seen a newer segment.
+	newerAge = 2 * time.Second
 	// oldAge is how long the old end counts, which retention moves: to list it takes a request for each day.
 	oldAge = 30 * time.Minute
 	// listTime bounds a listing. What it has found counts, and the next one continues there.
@@ -79,7 +81,11 @@ func (m *Monitor) Segments(ctx context.Context) Segments {
 	r.mu.Lock() // one who asks lists, and the others wait for the same
 	defer r.mu.Unlock()
 	now := m.now()
-	if r.feed == nil || !r.known.Listed.IsZero() && now.Sub(r.known.Listed) < listAge {
+	age := listAge
+	if r.known.Error == "" && newest > r.last.Time().Unix() { // there are more, and the service answers
+		age = newerAge
+	}
+	if r.feed == nil || !r.known.Listed.IsZero() && now.Sub(r.known.Listed) < age {
 		return r.shown(lost, newest)
 	}
 	if now.Sub(r.began) >= oldAge {

@@ -99,10 +99,22 @@ func TestNewestSegmentOfTheFeed(t *testing.T) {
 	if got := newest(); !got.Equal(next) || m.Snapshot().Position.Newest != source.SegmentAt(next).String() {
 		t.Errorf("seen: %s", got)
 	}
+	// There may be more between: it is listed again before a listing is old.
 	feed.segments = append(feed.segments, source.SegmentAt(next), source.SegmentAt(next.Add(time.Hour)))
-	*clock = clock.Add(listAge)
+	m.History(bridge.History{Newest: next.Add(time.Hour)})
+	*clock = clock.Add(newerAge)
 	if got := newest(); !got.Equal(next.Add(time.Hour)) || len(m.Segments(t.Context()).Begins) != 4 {
 		t.Errorf("listed again: %s", got)
+	}
+	// A service that fails is not asked again and again.
+	feed.err = errors.New("no route to host")
+	m.History(bridge.History{Newest: next.Add(2 * time.Hour)})
+	for range 5 {
+		*clock = clock.Add(newerAge)
+		newest()
+	}
+	if n := len(feed.after); n != 3 {
+		t.Errorf("listed %d times", n)
 	}
 }
 
