@@ -26,10 +26,12 @@ NO_RACE    := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(TEST) -p
 # Slow with the race detector, which would find little: models, built programs, codecs, verbs over what other packages test.
 UNRACED    := ./cmd/bridge ./deploy ./integration/simulation ./internal/testing/protocol ./envelope ./source/ocf
 RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
-# The race detector multiplies a test's time by four. So "make test" runs it where goroutines share something: in packages
-# of the engine and the plumbing that start goroutines or lock. "make thorough" runs it on all but UNRACED.
+# The race detector multiplies a test's time by four. So "make test" runs it where goroutines of the engine, and of what
+# observes it, share something: in packages that start some or lock. "make thorough" runs it on all but UNRACED.
+ENGINE     := bridge offsets source internal/catalog internal/crash internal/history internal/kafka internal/ops \
+	internal/progress internal/suspects internal/topics
 SHARING     = $$(grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]+go |(sync|atomic|errgroup)[.]' \
-	bridge internal offsets source | xargs -n1 dirname | sort -u | sed 's,^,./,')
+	$(ENGINE) | xargs -n1 dirname | sort -u | sed 's,^,./,')
 QUICK       = ./bridge ./offsets $$($(GO) list $(SHARING) | grep -vxF "$$($(GO) list $(UNRACED))")
 # Tools of the other checks, and what "make fresh" looks at, have their tests in "make thorough".
 REST        = $(UNRACED) ./verify/judge $$($(GO) list ./... | grep -vE '/integration|/notices' | grep -vxF "$$($(GO) list $(QUICK))")

@@ -77,9 +77,13 @@ func TestTraceSeeds(t *testing.T) {
 
 // The whole program survives what finds the mutants.
 func TestScenarios(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
 	for mutation := range scenarios {
 		t.Run(mutation, func(t *testing.T) {
-			run(t, 0, 10, func(seed uint64) *Plan { return mutantPlan(seed, mutation) })
+			run(t, 0, seeds, func(seed uint64) *Plan { return mutantPlan(seed, mutation) })
 		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // limit is when a walk is cut. A short run walks only the first states of a situation that should be clean, which are
 // the nearest ones, and leaves out the dead ends of those that are larger.
-const limit, shortLimit = 3_000_000, 50_000
+const limit, shortLimit = 3_000_000, 20_000
 
 func TestExactClean(t *testing.T) {
 	for _, sit := range exactSituations() {
@@ -126,28 +126,26 @@ func check[S comparable](t *testing.T, m model[S], want string) {
 	if os.Getenv("PROTOCOL_FULL") != "" {
 		most *= 5
 	}
-	short := testing.Short() && want == ""
+	short := testing.Short()
 	if short {
 		most = shortLimit
 	}
 	r := explore(m, most, want)
-	verdict := "clean"
-	if want != "" {
-		verdict = "found: " + want
-	}
+	_, found := r.first[want]
+	verdict := map[bool]string{true: "found: " + want, false: "clean"}[found]
 	t.Logf("%9d states %6.2f s  %s: %s", r.states(), r.took.Seconds(), t.Name(), verdict)
-	if want == "" {
-		for name := range r.first {
-			t.Errorf("broken: %s\n%s", name, r.trace(name))
-		}
-		if r.cut && !short {
-			t.Errorf("more than %d states", most)
-		}
-		return
-	}
-	if _, ok := r.first[want]; !ok {
+	switch {
+	case found:
+		t.Logf("broken: %s\n%s", want, r.trace(want))
+	case want != "" && !(r.cut && short): // else make thorough finds it
 		t.Errorf("%s is not broken, but %v", want, r.first)
+	case want == "" && r.cut && !short:
+		t.Errorf("more than %d states", most)
+	}
+	if want != "" {
 		return
 	}
-	t.Logf("broken: %s\n%s", want, r.trace(want))
+	for name := range r.first {
+		t.Errorf("broken: %s\n%s", name, r.trace(name))
+	}
 }
