@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -26,6 +27,8 @@ func TestAdvised(t *testing.T) {
 	recorded.Recorded = true
 	event := func(err error) error { return &pipeline.EventError{Blob: "log/x.avro", Offset: 120, Err: err} }
 	damage := &source.DamageError{Blob: "log/x.avro", Offset: 120, Kind: source.BadBytes}
+	var plan topics.Plan
+	plan.Limit = 5
 	for _, tc := range []struct {
 		of  *config.Config
 		err error
@@ -36,6 +39,7 @@ func TestAdvised(t *testing.T) {
 		{copied, &recorded, "if there is a copy"},
 		{account, event(&pipeline.TooLargeError{Topic: "t"}), "raise it, or set BRIDGE_ON_ERROR=dead_letter"},
 		{account, event(errors.New("no blob")), "bridge dump --at 120 log/x.avro shows it; BRIDGE_ON_ERROR=dead_letter"},
+		{account, event(plan.WithinLimit("t", 6)), "raise BRIDGE_TOPIC_LIMIT"},
 		{account, damage, "bridge dump --at 120 log/x.avro shows whether"},
 		{letters, damage, ""},
 		{account, offsets.ErrLapsed, "if this happens again, raise BRIDGE_SESSION_TIMEOUT"},

@@ -199,9 +199,17 @@ func (p *Plan) CreateCommand(t *Topic) string {
 
 // RejectedError is a topic that the template makes of a container, and that gets no records. The container is at fault,
 // not the event, but BRIDGE_ON_ERROR decides about both.
-type RejectedError struct{ Topic, Problem string }
+type RejectedError struct{ Topic, Problem, Do string }
 
-func (e *RejectedError) Error() string { return fmt.Sprintf("topic %s: %s", e.Topic, e.Problem) }
+var _ plain.Remedied = (*RejectedError)(nil)
+
+func (e *RejectedError) Error() string { return e.Cause() + ": " + e.Do }
+
+// Cause implements plain.Remedied.
+func (e *RejectedError) Cause() string { return fmt.Sprintf("topic %s: %s", e.Topic, e.Problem) }
+
+// Remedy implements plain.Remedied.
+func (e *RejectedError) Remedy() string { return e.Do }
 
 const moreTopics = "raise BRIDGE_TOPIC_LIMIT, or leave containers out with BRIDGE_CONTAINERS"
 
@@ -215,8 +223,8 @@ func (p *Plan) WithinLimit(topic string, count int) error {
 	if p.Limit == 0 || count <= p.Limit {
 		return nil
 	}
-	return &RejectedError{topic, fmt.Sprintf("BRIDGE_TOPIC makes more topics than BRIDGE_TOPIC_LIMIT=%d: %s",
-		p.Limit, moreTopics)}
+	return &RejectedError{topic, fmt.Sprintf("BRIDGE_TOPIC makes more topics than BRIDGE_TOPIC_LIMIT=%d", p.Limit),
+		moreTopics}
 }
 
 // FitsState rejects a topic with whose name the documents of the state would be too large. Half is for the rest of the
@@ -226,8 +234,8 @@ func FitsState(topic, state string, count, size int, most int32) error {
 		return nil
 	}
 	return &RejectedError{topic, fmt.Sprintf("the state of %d topics takes %d bytes, more than half of the %d "+
-		"of max.message.bytes of topic %s: raise that, or use another BRIDGE_NAME for some of the containers",
-		count, size, most, state)}
+		"of max.message.bytes of topic %s", count, size, most, state),
+		"raise that, or use another BRIDGE_NAME for some of the containers"}
 }
 
 // MaxMessage returns the largest batch that all the topics take. The client makes no larger one, and rejects a record

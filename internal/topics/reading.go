@@ -247,7 +247,7 @@ func skipEmpty(batches []byte, at int64) (behind int64, empty bool) {
 
 // Foreign returns the error for a topic that holds records of others.
 func Foreign(topic string) error {
-	return &RejectedError{topic, "it holds records, and not of this bridge: begin BRIDGE_TOPIC with a literal " +
+	return &RejectedError{topic, "it holds records, and not of this bridge", "begin BRIDGE_TOPIC with a literal " +
 		"text, or, if the records may be mixed or are this bridge's own from before a reset, " +
 		"set BRIDGE_TOPIC_ADOPT=true"}
 }
