@@ -37,7 +37,7 @@ QUICK       = ./bridge ./offsets $$($(GO) list $(SHARING) | grep -vxF "$$($(GO) 
 REST        = $(UNRACED) ./verify/judge $$($(GO) list ./... | grep -vE '/integration|/notices' | grep -vxF "$$($(GO) list $(QUICK))")
 # At full length, they run without the race detector.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
-test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
+test: ## unit tests, the longest of them shortened, and a part of the model of the protocol; nothing but Go is needed
 	@$(MAKE) --no-print-directory -j 2 raced rest
 
 raced:
