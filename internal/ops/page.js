@@ -127,10 +127,10 @@ function render(s) {
     return li;
   }));
   $('parts').hidden = !bars.length;
-  const others = Object.keys(sum).length - 1, wrote = bars.length ? `${low === top ? number(top) : number(low) + ' to ' + number(top)} records and markers in each partition, written here since the start` : 'this instance has written nothing since its start';
+  const others = Object.keys(sum).length - 1, wrote = bars.length ? `written here since the start: ${low === top ? number(top) : number(low) + ' to ' + number(top)} ${top === 1 ? 'record or marker' : 'records and markers'} in each partition` : 'this instance has written nothing since its start';
   show('parts-topic', bars.length ? most + (others > 0 ? ` and ${count(others, 'more topic')}` : '') : '');
   show('parts-text', wrote);
-  show('parts-marker', p.resolved ? 'each is resolved up to' : ''); show('parts-resolved', p.resolved ? time(p.resolved) : '');
+  show('parts-marker', p.resolved ? 'each partition is resolved up to' : ''); show('parts-resolved', p.resolved ? time(p.resolved) : '');
   $('parts').setAttribute('aria-label', wrote);
   const records = s.last_records || [], topicsOf = new Set(records.map(r => r.topic)).size, typed = records.some(r => r.type);
   const columns = [['Partition', r => (topicsOf > 1 ? r.topic + '/' : '') + r.partition], ['Offset', r => r.offset < 0 ? '–' : number(r.offset)], ['Key', r => r.key],

@@ -66,17 +66,15 @@ func (m *Monitor) Lists(feed Feed) {
 
 // Segments returns what the feed holds, as of a moment ago.
 func (m *Monitor) Segments(ctx context.Context) Segments {
-	m.mu.Lock()
-	lost, engine, newest := slices.Clone(m.lost), m.engine, int64(0)
-	if m.history != nil && !m.history.Newest.IsZero() {
-		newest = m.history.Newest.Unix()
-	}
-	m.mu.Unlock()
-	if engine != nil {
-		if s := engine.State(); s != nil && s.Frontier != nil && s.Frontier.Current != (source.Segment{}) {
-			newest = max(newest, s.Frontier.Current.Time().Unix())
+	p, newest := m.Snapshot().Position, int64(0)
+	for _, name := range []string{p.Newest, p.Current} {
+		if seg, err := source.ParseSegment(name); err == nil && seg != (source.Segment{}) {
+			newest = max(newest, seg.Time().Unix())
 		}
 	}
+	m.mu.Lock()
+	lost := slices.Clone(m.lost)
+	m.mu.Unlock()
 	r := &m.ribbon
 	r.mu.Lock() // one who asks lists, and the others wait for the same
 	defer r.mu.Unlock()

@@ -75,6 +75,10 @@ func TestVerdictAfterASeek(t *testing.T) {
 		if p := m.Snapshot().Position; p.Newest != "" || p.Headroom != nil {
 			t.Errorf("%s: newest segment %s, headroom %v", place, p.Newest, p.Headroom)
 		}
+		m.Lists(new(listing))
+		if s := m.Segments(t.Context()); len(s.Begins) > 0 {
+			t.Errorf("%s: the ribbon shows segments at %v", place, s.Begins)
+		}
 		*now = now.Add(lasting)
 		m.BrokerAnswered()
 		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
