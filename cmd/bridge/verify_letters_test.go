@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/find"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -151,6 +153,18 @@ func TestVerifyDeadLettersWithoutTopic(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	letters := readBy(t, cl.Opts(), "blobfeed.dlq")
+	event := map[string]string{}
+	for _, name := range []string{"dead_letter", "fail"} { // the letters stay when the setting goes
+		setenv(t, "BRIDGE_ON_ERROR", name)
+		if err := json.Unmarshal(letters[0].Value, &event); err != nil && event["event_id"] == "" {
+			t.Fatal(err)
+		}
+		for _, f := range found(t, "--id", event["event_id"]) {
+			if f.Fate != find.DeadLetter || f.Record == nil {
+				t.Errorf("BRIDGE_ON_ERROR=%s: %+v", name, f)
+			}
+		}
+	}
 	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), "blobfeed.dlq"); err != nil {
 		t.Fatal(err)
 	}

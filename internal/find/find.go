@@ -17,6 +17,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -171,15 +172,15 @@ func (f *Finder) judge(
 		found.Fate = Delivered
 		return nil
 	}
-	if letters := f.Bridge.Topics.DeadLetter; letters != "" {
-		found.from = time.Time{} // a dead letter has the time when it was written
-		if err := f.search(ctx, found, letters); err != nil {
-			return err
-		}
-		if found.Record != nil {
-			found.Fate = DeadLetter
-			return nil
-		}
+	// With another BRIDGE_ON_ERROR the topic may be there, too. Permission to read it may be missing then.
+	found.from = time.Time{} // a dead letter has the time when it was written
+	err = f.search(ctx, found, plain.DeadLetterTopic(f.Bridge.Name))
+	if err != nil && (f.Bridge.Topics.DeadLetter != "" || !errors.Is(err, kerr.TopicAuthorizationFailed)) {
+		return err
+	}
+	if found.Record != nil {
+		found.Fate = DeadLetter
+		return nil
 	}
 	found.Fate = Missing
 	if found.Why == "" {
