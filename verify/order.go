@@ -9,11 +9,14 @@ import (
 // come after one of a later segment (I4). In a segment, those of a shard come by chunk, block and index. A shard has
 // one reader at a time, which writes in the order in which it reads (I1), so this holds for every topic of the bridge.
 // A repeated event is a failure, except the tombstone that follows its value with DELETES=both. After a seek a
-// partition starts again.
+// partition starts again, where the seek went to.
 //
 // If keys are also on their partitions (Partition), then no event is repeated on the topic and each key's events are in
 // order. That is what Unique proves with memory for each event. Order keeps about 100 bytes per partition and shard.
 type Order struct {
+	// Exact says that no event before the place of a seek comes after it. Without transactions a repair may bring some.
+	Exact bool
+
 	failures
 	lanes lanes[orderLane]
 }
@@ -22,6 +25,7 @@ type Order struct {
 type orderLane struct {
 	headed  bool               // a record with headers came: those before it are from before HEADERS was changed
 	segment uint64             // the newest
+	from    clock              // of the last seek: events before it are left out
 	shards  map[uint64]inShard // the last event of each in that segment
 }
 
@@ -37,7 +41,12 @@ func NewOrder() *Order { return &Order{} }
 func (o *Order) Note(r Record) {
 	l := o.lanes.of(&r)
 	if r.seeks() {
-		*l = orderLane{headed: l.headed}
+		*l = orderLane{headed: l.headed, shards: map[uint64]inShard{}}
+		if _, to, _ := bytes.Cut(r.Header("seek"), []byte(" ")); o.Exact {
+			p, _ := parsePosition(slices.Concat(to, []byte("/0/0/0/0"))) // zero of a time
+			l.segment = p.segment
+			l.from, _ = parseClock(to)
+		}
 	}
 	if r.Key == nil || r.Scanned() || !l.headed && r.bare() {
 		return
@@ -50,6 +59,9 @@ func (o *Order) Note(r Record) {
 		return
 	}
 	o.checked++
+	if updated, ok := parseClock(r.Header("updated")); ok && updated.compare(l.from) < 0 {
+		o.add(&r, "the event at %s is before %s, where a seek has moved the bridge", header, l.from)
+	}
 	if pos.segment > l.segment {
 		l.segment, l.shards = pos.segment, map[uint64]inShard{}
 	}

@@ -24,6 +24,8 @@ type Resolved struct {
 	// Seeks and Gaps are what the state of the bridge says, read after the topic: how many markers of a partition can
 	// name a seek, or lost history. More are a failure.
 	Seeks, Gaps int64
+	// Repeats says that a marker may come twice (at_least_once).
+	Repeats bool
 	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are
 	// judged.
 	Timeless bool
@@ -55,6 +57,7 @@ type lane struct {
 type naming struct {
 	markers int64
 	last    Record
+	texts   map[string]bool // of the header
 }
 
 // NewResolved returns a Resolved for topics with that number of partitions.
@@ -118,12 +121,11 @@ func (v *Resolved) Failures() []Failure {
 	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
 		l := v.lanes.all[at]
 		if n := l.seeks.markers; n > v.Seeks {
-			f.add(&l.seeks.last, "the marker names a seek, number %d of its partition; by the state the bridge was "+
-				"moved %d times", n, v.Seeks)
+			f.add(&l.seeks.last, "the marker names a seek, number %d of its partition, and the state counts %d", n, v.Seeks)
 		}
 		if n := l.gaps.markers; n > v.Gaps {
-			f.add(&l.gaps.last, "the marker names lost history, number %d of its partition; by the state history was "+
-				"lost %d times", n, v.Gaps)
+			f.add(&l.gaps.last, "the marker names lost history, number %d of its partition, and the state counts %d",
+				n, v.Gaps)
 		}
 	}
 	if len(v.lanes.all) == 0 && v.least != (clock{}) {
@@ -198,9 +200,16 @@ func (v *Resolved) heed(r *Record, l *lane) {
 		if !ok {
 			continue
 		}
-		if n.markers, n.last = n.markers+1, r.place(); !places.Match(header) {
+		if !places.Match(header) {
 			v.add(r, "the marker's header %s does not name two places in the feed: %.100q", name, header)
 		}
+		if v.Repeats && n.texts[string(header)] {
+			continue
+		}
+		if n.texts == nil {
+			n.texts = map[string]bool{}
+		}
+		n.markers, n.last, n.texts[string(header)] = n.markers+1, r.place(), true
 	}
 }
 

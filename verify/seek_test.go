@@ -67,6 +67,9 @@ func TestSeek(t *testing.T) {
 		"after the next marker": {func(rs []Record) []Record {
 			return append(rs, data(200, 1, 3))
 		}, "resolved replay"},
+		"an event from before the place": {func(rs []Record) []Record {
+			return slices.Insert(rs, at, data(0, 0, 0), data(1, 1, 0), data(2, 2, 0))
+		}, "order"},
 		"another value": {func(rs []Record) []Record { rs[at].Value = []byte("{ }"); return rs },
 			"replay"},
 		"lost before, and come since": {func(rs []Record) []Record { return slices.Delete(rs, 43, 44) }, ""},
@@ -80,7 +83,9 @@ func TestSeek(t *testing.T) {
 				replay.Expect(data(n, n%40%8, n/40), true)
 			}
 			unique := NewUnique()
-			all := All(unique, NewOrder(), NewSequence(), NewResolved(partitions), replay)
+			order := NewOrder()
+			order.Exact = true
+			all := All(unique, order, NewSequence(), NewResolved(partitions), replay)
 			for _, r := range c.fault(slices.Clone(right)) {
 				all.Note(r)
 			}

@@ -69,6 +69,8 @@ func (v *verification) checks(t *judgedTopic) *checks {
 			c.resolved.Timeless = true
 		}
 	}
+	order := verify.NewOrder()
+	order.Exact = v.Kafka.Transactional
 	c.all = []check{{
 		name:      "unique",
 		promise:   "no event comes twice",
@@ -78,7 +80,7 @@ func (v *verification) checks(t *judgedTopic) *checks {
 		name:      "order",
 		promise:   "on each partition, a shard's events are in order, each once, and no segment is after a later one",
 		unless:    cmp.Or(indistinct, when(!headers, "the position is in a header, and BRIDGE_HEADERS=none")),
-		validator: verify.NewOrder(),
+		validator: order,
 		first:     true,
 	}, {
 		name:    "sequence",
@@ -156,6 +158,7 @@ func when(is bool, reason string) string {
 // resolvedTimes returns the validator of the markers of a topic.
 func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(s.to))
+	v.Repeats = !s.v.Kafka.Transactional
 	v.Feed = s.v.state.feed()
 	markers := s.markersOf()
 	if markers != s.topic {
@@ -339,11 +342,8 @@ func (s *judgedTopic) bounds(now *offsets.Frontier) {
 	if v == nil {
 		return
 	}
-	// Without transactions a marker may come twice, and a reset forgets what was lost.
-	if v.Seeks = now.Epoch - now.Replaced; v.Seeks > 0 && !s.v.Kafka.Transactional {
-		v.Seeks = math.MaxInt64
-	}
-	if v.Gaps = int64(now.Gaps); now.Born != 0 || v.Gaps > 0 && !s.v.Kafka.Transactional {
+	v.Seeks, v.Gaps = now.Epoch-now.Replaced, int64(now.Gaps)
+	if now.Born != 0 || now.Gaps > 0 && v.Repeats { // a reset forgets what was lost, and so may a repair
 		v.Gaps = math.MaxInt64
 	}
 	if s.v.Until != (envelope.Timestamp{}) {
