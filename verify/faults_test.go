@@ -44,7 +44,7 @@ func TestFaults(t *testing.T) {
 			set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1")
 			return rs
 		},
-			"order", "comes after the one at chunk, offset and index [1 "},
+			"order", "comes after the one in chunk 00001 at "},
 		"no position": {func(rs []Record) []Record { drop(&rs[8], "position"); return rs },
 			"order", `header position is ""`},
 		"a sequencer falls": {func(rs []Record) []Record {

@@ -75,7 +75,8 @@ func (o *Order) Note(r Record) {
 	case known && c == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s is repeated", header)
 	case known && c < 0:
-		o.add(&r, "the event at %s comes after the one at chunk, offset and index %d", header, last.pos.inShard)
+		at := last.pos.inShard
+		o.add(&r, "the event at %s comes after the one in chunk %05d at %d/%d", header, at[0], at[1], at[2])
 	}
 	l.shards[pos.shard] = inShard{formOf(&r), pos}
 }

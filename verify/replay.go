@@ -24,6 +24,9 @@ type Replay struct {
 	// Moves says that keys move between partitions. The order of records on two partitions is unknown, so the order is
 	// not checked.
 	Moves bool
+	// Returns says that a seek whose events come again has brought all that is required of them: a key of which some
+	// came ends on its newest.
+	Returns bool
 	// EncodingTime declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
 	EncodingTime bool
 	// Required is how many of the expected events are required. If it is 0, no loss can be found.
@@ -132,7 +135,7 @@ func (v *Replay) Note(r Record) {
 	if what := e.differs(want); what != "" {
 		at := failureAt(&r)
 		at.Expected = i + 1
-		v.put(at, "event %s has another %s than expected", e.name(&r), what)
+		v.put(at, "event %s has %s than expected", e.name(&r), what)
 	}
 	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
@@ -150,7 +153,7 @@ func (v *Replay) Failures() []Failure {
 		}
 	}
 	f := &failures{}
-	if v.Repeats && !v.Moves {
+	if (v.Repeats || v.Returns) && !v.Moves {
 		v.stale(f)
 	}
 	if missing == 0 && len(f.first) == 0 {
@@ -188,7 +191,8 @@ func (v *Replay) Doubtful() (n int64) {
 func (v *Replay) stale(f *failures) {
 	var keys []string
 	for key, c := range v.keys {
-		if at := c.newest(); at >= 0 && c.events[at].rest&replaySeen != 0 && c.last < at {
+		again := v.Repeats || c.round > 0 && int(c.round) == len(v.rounds.numbers)
+		if at := c.newest(); again && at >= 0 && c.events[at].rest&replaySeen != 0 && c.last < at {
 			keys = append(keys, key)
 		}
 	}
@@ -243,11 +247,11 @@ func (e *event) same(o *event) bool { return e.id == o.id && (e.rest^o.rest)&rep
 func (e *event) differs(o *event) string {
 	switch {
 	case e.value != o.value:
-		return "value"
+		return "another value"
 	case (e.rest^o.rest)&headerBits != 0:
-		return "headers"
+		return "other headers"
 	case e.rest&o.rest&replayTimed != 0 && (e.rest^o.rest)&timeBits != 0:
-		return "timestamp"
+		return "another timestamp"
 	}
 	return ""
 }
@@ -355,7 +359,11 @@ func (v *Replay) Differences(got, want *Record) (parts []string) {
 			delete(y, name)
 		}
 	}
-	parts = differences(nil, "", x, y)
+	if framed(got.Value) && got.Avro != nil && got.Avro.JSON(got.Value) == nil {
+		parts = append(parts, "the value cannot be decoded")
+	} else {
+		parts = differences(nil, "", x, y)
+	}
 	if len(parts) == 0 && !bytes.Equal(got.Value, want.Value) && !v.EncodingTime {
 		parts = append(parts, "the bytes of the value")
 	}

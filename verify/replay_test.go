@@ -88,15 +88,15 @@ func TestReplay(t *testing.T) {
 		"a tombstone for a value": {func(rs []Record) []Record { rs[8].Value = nil; return rs },
 			[3]string{"is not expected", "is not expected", "is not expected"}},
 		"another header": {func(rs []Record) []Record { set(&rs[8], "ce_type", "u"); return rs },
-			[3]string{"another headers", "another headers", "another headers"}},
+			[3]string{"other headers", "other headers", "other headers"}},
 		"a header less": {func(rs []Record) []Record { drop(&rs[8], "ce_time"); return rs },
-			[3]string{"another headers", "another headers", "another headers"}},
+			[3]string{"other headers", "other headers", "other headers"}},
 		"a byte moved between headers": {func(rs []Record) []Record {
 			set(&rs[8], "ce_source", "/ss")
 			set(&rs[8], "ce_type", "")
 			return rs
 		},
-			[3]string{"another headers", "another headers", "another headers"}},
+			[3]string{"other headers", "other headers", "other headers"}},
 		"another time": {func(rs []Record) []Record { rs[8].Millis++; return rs },
 			[3]string{"another timestamp", "another timestamp", "another timestamp"}},
 		"no time": {func(rs []Record) []Record { rs[8].Millis = 0; return rs }, [3]string{}},

@@ -99,7 +99,9 @@ func (v *Resolved) Note(r Record) {
 	}
 	v.heed(&r, l)
 	if r.seeks() {
-		l.seek = at
+		if l.seek = at; !v.Repeats && len(l.markers) > 0 && at.compare(l.last) > 0 {
+			v.add(&r, "the marker names a seek, and does not repeat the one before, %s", l.last)
+		}
 	}
 	if r.In != "" {
 		v.checkOffset(&r, l)
@@ -121,7 +123,8 @@ func (v *Resolved) Failures() []Failure {
 	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
 		l := v.lanes.all[at]
 		if n := l.seeks.markers; n > v.Seeks {
-			f.add(&l.seeks.last, "the marker names a seek, number %d of its partition, and the state counts %d", n, v.Seeks)
+			f.add(&l.seeks.last, "the marker names a seek, number %d of its partition, and the state counts %d",
+				n, v.Seeks)
 		}
 		if n := l.gaps.markers; n > v.Gaps {
 			f.add(&l.gaps.last, "the marker names lost history, number %d of its partition, and the state counts %d",

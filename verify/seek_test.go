@@ -67,6 +67,11 @@ func TestSeek(t *testing.T) {
 		"after the next marker": {func(rs []Record) []Record {
 			return append(rs, data(200, 1, 3))
 		}, "resolved replay"},
+		"an ordinary marker of a partition names one, too": {func(rs []Record) []Record {
+			i := slices.IndexFunc(rs[43:], isMarker) + 43
+			rs[i].Headers = append(slices.Clone(rs[i].Headers), Header{"seek", []byte("2020/05/27/0100 2020/05/27/0000")})
+			return rs
+		}, "resolved"},
 		"an event from before the place": {func(rs []Record) []Record {
 			return slices.Insert(rs, at, data(0, 0, 0), data(1, 1, 0), data(2, 2, 0))
 		}, "order"},

@@ -97,7 +97,8 @@ func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		}
 	}
 	never := err // there is no state: each event waits for the first start
-	finder := find.Finder{Bridge: &o, State: state, Bare: c.Headers == "none"}
+	finder := find.Finder{Bridge: &o, State: state, Bare: c.Headers == "none",
+		Letters: plain.DeadLetterTopic(c.Name)}
 	n := 0
 	err = finder.Find(ctx, q, func(f *find.Found) error {
 		if n++; never != nil && f.Fate == find.Waiting {

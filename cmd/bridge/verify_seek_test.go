@@ -93,3 +93,32 @@ func TestVerifyRequiresWhatWasBeforeASeek(t *testing.T) {
 		})
 	}
 }
+
+// A segment that was complete when a seek left it was delivered, up to its last event.
+func TestVerifyRequiresTheSegmentThatASeekLeft(t *testing.T) {
+	t.Parallel()
+	cl := delivered(t, "../../testdata/real-2020")
+	for _, args := range []string{"seek --to 2020/05/29/2200 --yes --force", "run --once"} {
+		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitOK {
+			t.Fatal(stdout, stderr)
+		}
+	}
+	code, stdout, stderr := call(t, "verify", "--feed")
+	if code != exitOK || !strings.Contains(stdout, "717 of them must be in it") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	rs := readBy(t, cl.Opts(), written)
+	last := 0
+	for i, r := range rs {
+		if r.Key != nil && r.Timestamp.After(rs[last].Timestamp) {
+			last = i
+		}
+	}
+	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), written); err != nil { // the state stays
+		t.Fatal(err)
+	}
+	produce(t, cl, written, slices.Delete(rs, last, last+1))
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitBroken || !strings.Contains(stdout, "lacks 1 of ") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -74,6 +73,8 @@ type Finder struct {
 	Bridge *bridge.Options
 	State  *offsets.State // nil: the bridge has never started
 	Bare   bool           // records have no headers
+	// Letters is the topic of dead letters, whatever BRIDGE_ON_ERROR says.
+	Letters string
 }
 
 // Find calls show for each event of the query, in the order of the feed, shard by shard.
@@ -174,7 +175,7 @@ func (f *Finder) judge(
 	}
 	// With another BRIDGE_ON_ERROR the topic may be there, too. Permission to read it may be missing then.
 	found.from = time.Time{} // a dead letter has the time when it was written
-	err = f.search(ctx, found, plain.DeadLetterTopic(f.Bridge.Name))
+	err = f.search(ctx, found, f.Letters)
 	if err != nil && (f.Bridge.Topics.DeadLetter != "" || !errors.Is(err, kerr.TopicAuthorizationFailed)) {
 		return err
 	}

@@ -186,6 +186,25 @@ func faults() []fault {
 		}), "resolved", "resolved"},
 		{"a marker makes up a seek", heading("seek", "- earliest"), "resolved", ""},
 		{"a marker makes up lost history", heading("gap", "2026/01/01/0000 2026/01/01/0100"), "resolved", ""},
+		{"the newest of a key does not come again", func(v *victim) bool {
+			for p, rs := range v.data.records {
+				since := map[string]int{} // that came again, by key
+				again := false
+				for _, r := range rs {
+					if again = again || header(r, "seek") != "" && r.Key == nil; again && r.Key != nil {
+						since[string(r.Key)]++
+					}
+				}
+				for i, r := range slices.Backward(rs) {
+					if since[string(r.Key)] > 1 && v.came(r) {
+						v.data.records[p] = slices.Delete(rs, i, i+1)
+						return true
+					}
+					delete(since, string(r.Key))
+				}
+			}
+			return false
+		}, "", "replay"},
 		{"a marker names no place", heading("seek", "rubbish"), "resolved", "resolved"},
 		{"a marker names one place", heading("gap", "2026/01/01/0000"), "resolved", "resolved"},
 		{"a marker is of another feed", heading("feed", "other.blob.core.windows.net"), "resolved", ""},

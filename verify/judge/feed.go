@@ -38,6 +38,7 @@ type feedScan struct {
 	only   *comparison            // of all events; nil: a template gives each event its topic
 	stray  map[string]int64       // events for topics that the state does not know
 	extent extent
+	says   envelope.Timestamp // of the marker of the segment that is read
 	over   []finished
 	read   int64 // events
 
@@ -172,6 +173,7 @@ func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTo
 		if p.extent.oldest == (source.Segment{}) && after == (source.Segment{}) {
 			p.extent.oldest = l.manifest.Segment
 		}
+		p.says = resolved.After(l.manifest, v.Records.ResolvedSlack, envelope.Timestamp{})
 		for i, r := range l.shards { // a blob is in one shard
 			if err := p.shard(ctx, l.manifest, l.manifest.Shards[i], r); err != nil {
 				return err
@@ -418,7 +420,7 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, d
 	}
 	g, doubtful := c.pass.guess, false
 	before := g != nil && (g.first == (envelope.Timestamp{}) || rec.Updated.Compare(g.first) < 0)
-	switch skipped := c.pass.sought.skips(seg, rec.Updated); {
+	switch skipped := c.pass.sought.skips(seg, c.pass.says, rec.Updated); {
 	case required && dead: // by the bridge, or by somebody else
 		required, doubtful = false, c.pass.dead.Others > 0
 	case required && skipped:

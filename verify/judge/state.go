@@ -209,13 +209,15 @@ type sought struct {
 
 // move is a seek.
 type move struct {
-	from source.Segment // where delivery stood; zero: nowhere
-	to   history.Target
+	from     source.Segment // where delivery stood; zero: nowhere
+	to       history.Target
+	resolved envelope.Timestamp // by then
 }
 
 // skips reports whether an event may have been skipped. A seek back skips nothing: what was delivered before is still
 // required. If not all seeks are known, an event before the target of the last one may have been skipped.
-func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
+// The segment where delivery stood was complete if its own marker, says, was written by then.
+func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 	if s.all == nil {
 		return s.last.After(seg, at)
 	}
@@ -223,7 +225,8 @@ func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
 		return true
 	}
 	for _, m := range s.all {
-		if seg.Compare(m.from) >= 0 && m.to.After(seg, at) {
+		complete := seg == m.from && says.Compare(m.resolved) <= 0
+		if seg.Compare(m.from) >= 0 && !complete && m.to.After(seg, at) {
 			return true
 		}
 	}
@@ -236,24 +239,27 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 		return s, nil
 	}
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
+	var at []envelope.Timestamp
 	for _, t := range judged {
 		first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all of them alike
 		if err := t.readAll(ctx, first); err != nil {
 			return s, err
 		}
 		if len(t.seeks) > len(named) {
-			named = t.seeks
+			named, at = t.seeks, t.soughtAt
 		}
 	}
 	if p.v.state == nil {
-		s.all, _ = moves(named)
+		s.all, _ = moves(named, at)
 		return s, nil
 	}
 	f := p.v.state.Frontier
 	if f.Seek != nil && !f.Seek.Told {
 		named = append(named[:len(named):len(named)], cmp.Or(f.Seek.From.String(), "-")+" "+f.Seek.To)
+		promised, _ := envelope.ParseTimestamp(f.Resolved) // zero before the first marker
+		at = append(at[:len(at):len(at)], promised)
 	}
-	known, last := moves(named)
+	known, last := moves(named, at)
 	text := cmp.Or(last, f.Start)
 	if f.Seek != nil {
 		text = f.Seek.To
@@ -274,13 +280,13 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 }
 
 // moves returns the seeks that markers name, and where the last one went. A text that is none is a fault of its marker.
-func moves(named []string) (all []move, last string) {
-	for _, seek := range named {
+func moves(named []string, resolved []envelope.Timestamp) (all []move, last string) {
+	for i, seek := range named {
 		from, to, _ := strings.Cut(seek, " ")
 		at, err := source.ParseSegment(strings.TrimPrefix(from, "-"))
 		target, wrong := history.ParseTarget(to)
 		if err == nil && wrong == nil {
-			all, last = append(all, move{at, target}), to
+			all, last = append(all, move{at, target, resolved[i]}), to
 		}
 	}
 	return all, last

@@ -154,6 +154,7 @@ type topic struct {
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
+	soughtAt  []envelope.Timestamp         // the times of these markers
 
 	avro        *verify.Avro
 	portion     *portion            // of the judged bridge; nil: no other bridge writes to the topic
@@ -195,7 +196,7 @@ func (t *topic) putMarkers(ctx context.Context, markers *topic) error {
 // readAll shows note the records of each partition, until note returns false or the partition ends. Markers that have a
 // topic of their own are shown at the offsets that they name.
 func (t *topic) readAll(ctx context.Context, note func(verify.Record) (more bool)) error {
-	t.seeks = nil
+	t.seeks, t.soughtAt = nil, nil
 	if t.portion != nil {
 		t.portion.reset()
 	}
@@ -245,11 +246,12 @@ func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
 
 // heed keeps the time of a marker, and the seek that it names.
 func (t *topic) heed(r *verify.Record) {
-	if at, ok := markerTime(r); ok {
+	at, ok := markerTime(r)
+	if ok {
 		t.markers[r.Partition] = at
 	}
 	if seek := r.Header("seek"); seek != nil && r.Key == nil && r.Partition == 0 {
-		t.seeks = append(t.seeks, string(seek))
+		t.seeks, t.soughtAt = append(t.seeks, string(seek)), append(t.soughtAt, at)
 	}
 }
 

@@ -39,6 +39,17 @@ func set(r *kgo.Record, name string, change func(text []byte) []byte) (found boo
 	return found
 }
 
+// came reports whether the event of a record is in the topic more than once.
+func (v *victim) came(r *kgo.Record) bool {
+	n := 0
+	for _, other := range v.data.records[r.Partition] {
+		if other.Key != nil && header(other, "position") == header(r, "position") {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // inData replaces records of the topic: a record in the middle of a partition, in a segment that is complete, which
 // came once, is the last of its key, and no deletion.
 func inData(change func(rs []*kgo.Record, i int) []*kgo.Record) func(*victim) bool {
