@@ -37,6 +37,19 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
+// The tests of the program run side by side, with an environment each: a variable of the process has no effect there.
+func TestProgramHasItsOwnEnvironment(t *testing.T) {
+	files, err := filepath.Glob("../cmd/bridge/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte("t.Setenv(")) {
+			t.Errorf("%s: use setenv(t, …), %v", name, err)
+		}
+	}
+}
+
 // In a process with many bridges, a goroutine of one must not end the others: each starts with internal/crash, which
 // recovers. What a library starts is its own.
 func TestGoroutinesRecover(t *testing.T) {

@@ -292,9 +292,6 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 	})
 }
 
-// all wants every record.
-func all(verify.Record) (more bool) { return true }
-
 // span is the part of the feed that a topic has, by its own records: the first and the newest event, zero if they have
 // no time, the newest marker, and the marker that all partitions have.
 type span struct{ first, newest, last, resolved envelope.Timestamp }
