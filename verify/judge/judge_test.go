@@ -12,7 +12,8 @@ import (
 )
 
 // Verify is judged itself: of what the bridge wrote, in whatever form, it says that it holds; and each fault that is
-// put into that is found, by the name of the promise. A short run takes a sixth of the forms.
+// put into that is found, by the name of the promise. A short run takes a sixth of the forms, in which not every fault
+// has a place.
 func TestVerifyIsRight(t *testing.T) {
 	var scenes []*scene
 	for i, f := range forms() {
@@ -35,7 +36,7 @@ func TestVerifyIsRight(t *testing.T) {
 		}
 	})
 	for _, x := range append(faults(), scanFaults()...) {
-		if !slices.ContainsFunc(placed, func(p map[string]bool) bool { return p[x.name] }) {
+		if !testing.Short() && !slices.ContainsFunc(placed, func(p map[string]bool) bool { return p[x.name] }) {
 			t.Errorf("%q was put into no form", x.name)
 		}
 	}
