@@ -79,7 +79,7 @@ func TestTraceSeeds(t *testing.T) {
 func TestScenarios(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {
-		seeds = 3
+		seeds = 2
 	}
 	for mutation := range scenarios {
 		t.Run(mutation, func(t *testing.T) {
