@@ -47,7 +47,8 @@ func TestVerifyReplay(t *testing.T) {
 	verify("", exitFailed, remedy)
 	for _, s := range []string{
 		"START=2020-05-28T00:00:00Z", "START=2020-05-28T00:00:00Z END_TIME=2020-05-29T10:00:00Z",
-		"START=earliest END_TIME=" + to, "START=2020-01-17T00:00:00Z END_TIME=", "START=2020-01-17T00:00:00Z END_TIME=2020-06-01",
+		"START=earliest END_TIME=" + to, "START=2020-01-17T00:00:00Z END_TIME=",
+		"START=2020-01-17T00:00:00Z END_TIME=2020-06-01",
 	} {
 		verify(s, exitFailed, remedy)
 	}
@@ -60,9 +61,10 @@ func TestVerifyReplay(t *testing.T) {
 	for ; !data(rs[last]); last-- {
 	}
 	for says, changed := range map[string][]*kgo.Record{
-		"lacks 1 of ":          slices.Delete(slices.Clone(rs), last, last+1),
-		" is repeated":         slices.Insert(slices.Clone(rs), last, rs[last]),
-		"no event of this key": append(slices.Clone(rs), &kgo.Record{Partition: 1, Key: []byte(`["a/b"]`), Value: []byte("{}")}),
+		"lacks 1 of ":  slices.Delete(slices.Clone(rs), last, last+1),
+		" is repeated": slices.Insert(slices.Clone(rs), last, rs[last]),
+		"no event of this key": append(slices.Clone(rs),
+			&kgo.Record{Partition: 1, Key: []byte(`["a/b"]`), Value: []byte("{}")}),
 	} {
 		topic = strings.ReplaceAll(says, " ", "-")
 		produce(t, cl, topic, changed)
@@ -116,7 +118,8 @@ func TestVerifyCopyFromBeforeIdleSegments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 24, Blobs: 16})
-	if err := errors.Join(err, feed.Open(t.Context()), feed.Append(t.Context(), 24, nil), feed.Next(t.Context())); err != nil {
+	ctx := t.Context()
+	if err := errors.Join(err, feed.Open(ctx), feed.Append(ctx, 24, nil), feed.Next(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)

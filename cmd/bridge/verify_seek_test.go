@@ -118,7 +118,8 @@ func TestVerifyRequiresTheSegmentThatASeekLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	produce(t, cl, written, slices.Delete(rs, last, last+1))
-	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitBroken || !strings.Contains(stdout, "lacks 1 of ") {
+	code, stdout, stderr = call(t, "verify", "--feed")
+	if code != exitBroken || !strings.Contains(stdout, "lacks 1 of ") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

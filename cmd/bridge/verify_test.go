@@ -335,6 +335,6 @@ func TestVerifyShowsProgress(t *testing.T) {
 		t.Errorf("%d are shown", n)
 	}
 	if stop(); !ended {
-		t.Error("it goes on")
+		t.Error("the display runs after stop")
 	}
 }

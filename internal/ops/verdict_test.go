@@ -61,7 +61,8 @@ func TestVerdictAtTheStart(t *testing.T) {
 // A place in the future is degraded at once. Whether the feed has one in the past is known when the instance has looked;
 // until then nothing is up to date. The minute before the place is no segment, so it is not the newest one.
 func TestVerdictAfterASeek(t *testing.T) {
-	for to, before := range map[time.Duration]string{4 * 365 * 24 * time.Hour: status.Degraded, -time.Hour: status.Starting} {
+	const years = 4 * 365 * 24 * time.Hour
+	for to, before := range map[time.Duration]string{years: status.Degraded, -time.Hour: status.Starting} {
 		m, engine, now := watching(t)
 		place := source.SegmentAt(now.Add(to))
 		moved := state(nil, nil)

@@ -92,7 +92,7 @@ func stateGone(topic string) string {
 	return "topic " + topic + " does not exist any more: the bridge's progress is gone, and nothing can be committed"
 }
 
-// continueAt says how to continue without a state. A start beside records refuses to begin anew.
+// continueAt says how to continue without a state: a bridge does not start anew beside records.
 func continueAt(from string) string {
 	return "stop all instances and start one, which creates the topic and stops; then bridge seek --to " + from +
 		" --yes continues there, and only later events are repeated"

@@ -50,7 +50,8 @@ func TestTextBetweenSegments(t *testing.T) {
 		Seek: &offsets.Seek{To: "1893456000000000000.0000000000"}}}
 	got := s.Text()
 	for _, want := range []string{
-		"ahead     nothing that is begun: an instance looks for more when it runs\n", ", after a seek from - to 2030-01-01T00:00:00Z\n",
+		"ahead     nothing that is begun: an instance looks for more when it runs\n",
+		", after a seek from - to 2030-01-01T00:00:00Z\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
