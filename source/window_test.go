@@ -2,8 +2,11 @@ package source_test
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"blobfeed/source"
 )
@@ -12,10 +15,11 @@ import (
 type windows struct {
 	*memory
 	sizes, rooms []int
+	last         []byte // that was to be filled
 }
 
 func (w *windows) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
-	w.sizes, w.rooms = append(w.sizes, len(p)), append(w.rooms, cap(p))
+	w.sizes, w.rooms, w.last = append(w.sizes, len(p)), append(w.rooms, cap(p)), p
 	return w.memory.ReadAt(ctx, name, p, offset)
 }
 
@@ -78,5 +82,52 @@ func TestIdleReaderHasNoWindow(t *testing.T) {
 	}
 	if room := store.rooms[len(store.rooms)-1]; len(store.rooms) != 2 || room > 100 {
 		t.Errorf("%d reads, the last into room for %d bytes: the window of the first one", len(store.rooms), room)
+	}
+}
+
+// Borrow returns the same events as Next, but their strings are parts of the window.
+func TestBorrow(t *testing.T) {
+	chunk := header()
+	for part := range slices.Chunk(numbers(0, 600), 7) {
+		chunk = append(chunk, block(part...)...)
+	}
+	store := &windows{memory: &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}}
+	reader := func() *source.ShardReader {
+		r := source.New(store, source.Options{ReadSize: 1000}).Shard(manifest(true), 0, source.ShardPosition{})
+		if err := r.Poll(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	within := func(s string) bool {
+		all := store.last[:cap(store.last)]
+		at := uintptr(unsafe.Pointer(unsafe.StringData(s)))
+		first := uintptr(unsafe.Pointer(unsafe.SliceData(all)))
+		return at >= first && at < first+uintptr(len(all))
+	}
+	own, lent := reader(), reader()
+	shared := 0
+	for {
+		var a, b source.Batch
+		errOwn := own.Next(t.Context(), &a)
+		if len(a.Events) > 0 && within(a.Events[0].ID) {
+			t.Fatal("Next returned a part of the window")
+		}
+		errLent := lent.Borrow(t.Context(), &b)
+		if !errors.Is(errLent, errOwn) {
+			t.Fatalf("%v, want %v", errLent, errOwn)
+		}
+		if errOwn != nil {
+			break
+		}
+		if !reflect.DeepEqual(a, b) {
+			t.Fatalf("Borrow returned %+v, Next %+v", b, a)
+		}
+		if within(b.Events[len(b.Events)-1].ID) {
+			shared++
+		}
+	}
+	if shared < 10 {
+		t.Errorf("the events of %d blocks are parts of the bytes that were read", shared)
 	}
 }

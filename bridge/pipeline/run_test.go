@@ -5,11 +5,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/testing/feedsim"
@@ -156,6 +159,48 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 	}
 	if total != 600 || len(whole) != len(ran) {
 		t.Errorf("%d records of %d shards", total, len(whole))
+	}
+}
+
+// The events of a run are parts of a window that is overwritten. Nothing that lives longer may be a part of them: neither
+// records, nor what is remembered of topics and unknown types.
+func TestRunCopiesWhatItKeeps(t *testing.T) {
+	p, d := simulated(t, 0, &lender{})
+	var err error
+	if p.set.Topics, err = envelope.NewTopics("of-{container}", "account"); err != nil {
+		t.Fatal(err)
+	}
+	p.set.Feed = source.New(d.Host.(*lender).store, source.Options{ReadSize: 8 << 10}) // two blocks, or a little more
+	run := p.start(t, d)
+	ran := map[int][]kgo.Record{}
+	for b := range run.Blocks { // which are not used again
+		ran[b.Shard] = append(ran[b.Shard], b.Records...)
+	}
+	if err := run.Err(); err != nil {
+		t.Fatal(err)
+	}
+	run.Close()
+	for _, shard := range d.Manifest.Shards {
+		r := p.set.Feed.Shard(d.Manifest, shard, source.ShardPosition{})
+		if err := r.Poll(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		var whole []kgo.Record
+		for {
+			b := &Block{Shard: shard}
+			if err := r.Next(t.Context(), &b.events); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.encode(t.Context(), d, b); err != nil {
+				t.Fatal(err)
+			}
+			whole = append(whole, b.Records...)
+		}
+		if !reflect.DeepEqual(ran[shard], whole) {
+			t.Errorf("shard %d: the run made other records than those of copies", shard)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *shard) run(ctx context.Context) error {
 // next fills b with the next block, or with what is left out for damage.
 func (s *shard) next(ctx context.Context, b *Block) (end bool, err error) {
 	err = s.pass.Host.Retry(ctx, func(ctx context.Context) error {
-		err := s.reader.Next(ctx, &b.events)
+		err := s.reader.Borrow(ctx, &b.events) // encoded before the next call
 		if end = errors.Is(err, io.EOF); end {
 			return nil
 		}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
+	"unsafe"
 )
 
 // Limits bound what one file may make us allocate, in bytes. Zero means the default.
@@ -170,7 +172,15 @@ type Block struct {
 	Data        string
 }
 
-// ReadBlock reads the block at file offset off, where b begins. It returns ErrShort if b ends inside it.
+// Clone returns the block with data of its own.
+func (b Block) Clone() Block {
+	b.Data = strings.Clone(b.Data)
+	return b
+}
+
+// ReadBlock reads the block at file offset off, where b begins. It returns ErrShort if b ends inside it. The data of a
+// block that is not compressed is a part of b, and so are the strings of its events: they are valid while b stays as it
+// is.
 func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 	corrupt := func(reason string, err error) (Block, error) {
 		return Block{}, &CorruptError{Offset: off, Reason: reason, Err: err}
@@ -215,7 +225,7 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 	}
 	blk := Block{Offset: off, End: off + int64(n+m) + size + syncSize}
 	if h.Codec == "null" {
-		blk.Data = string(data[:size]) // one copy: strings of events are parts of it, and b can be reused
+		blk.Data = unsafe.String(unsafe.SliceData(data), size)
 	} else {
 		var err error
 		if blk.Data, err = inflate(data[:size], h.limits.Decompressed); err != nil {
