@@ -30,18 +30,23 @@ func TestWithoutPermission(t *testing.T) {
 	}
 	defer os.Chmod(closed, 0o755)
 	listed := 0
-	for _, err := range s.List(t.Context(), "log/00/", "") {
-		listed++
-		text, do := plain.SplitRemedy(err)
-		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(do, "chmod -R a+rX "+root) {
-			t.Errorf("%s -> %s", text, do)
+	for prefix, want := range map[string]string{
+		"log/00/": "permission denied", "log/": "log/00: permission denied", // the caller names the prefix
+	} {
+		for _, err := range s.List(t.Context(), prefix, "") {
+			listed++
+			text, do := plain.SplitRemedy(err)
+			if text != want || !errors.Is(err, fs.ErrPermission) || !strings.Contains(do, "chmod -R a+rX "+root) {
+				t.Errorf("%s: %s -> %s", prefix, text, do)
+			}
 		}
 	}
-	if _, err := s.ReadAt(t.Context(), "log/00/a.avro", make([]byte, 1), 0); !errors.Is(err, fs.ErrPermission) ||
-		!strings.Contains(err.Error(), "chmod") {
-		t.Errorf("reading: %v", err)
+	_, err := s.ReadAt(t.Context(), "log/00/a.avro", make([]byte, 1), 0)
+	if text, do := plain.SplitRemedy(err); text != "permission denied" || !errors.Is(err, fs.ErrPermission) ||
+		!strings.Contains(do, "chmod") {
+		t.Errorf("reading: %s -> %s", text, do)
 	}
-	if listed != 1 {
+	if listed != 2 {
 		t.Errorf("%d answers", listed)
 	}
 }

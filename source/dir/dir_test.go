@@ -131,3 +131,46 @@ func TestOtherNameOfTheWatermark(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A directory that is replaced by a rename, or by a link that leads elsewhere, is read from then on. While there is
+// none, that is an error, and no empty feed.
+func TestDirectoryIsReplaced(t *testing.T) {
+	s, root := store(t, "log/old")
+	reads := func(name string) error {
+		_, err := s.ReadAt(t.Context(), name, make([]byte, 4), 0)
+		return err
+	}
+	lists := func() (names string, err error) {
+		for e, problem := range s.List(t.Context(), "log/", "") {
+			names, err = names+e.Name, problem
+		}
+		return names, err
+	}
+	if err := reads("log/old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root, root+".old"); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{reads("log/old"), func() error { _, err := lists(); return err }()} {
+		if err == nil {
+			t.Error("the former directory is read")
+		} else if text, do := plain.SplitRemedy(err); text != "opening the feed's directory: "+root+
+			": no such file or directory" || do == "" || errors.Is(err, source.ErrNotFound) {
+			t.Errorf("no directory: %q -> %q", text, do)
+		}
+	}
+	_, other := store(t, "log/new")
+	if err := os.Symlink(other, root); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := lists(); names != "log/new" || err != nil {
+		t.Errorf("listed %q, %v", names, err)
+	}
+	if err := reads("log/new"); err != nil {
+		t.Error(err)
+	}
+	if err := reads("log/old"); !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("what only the former one has: %v", err)
+	}
+}
