@@ -21,6 +21,7 @@ const seekHelp = `
 Moves the place at which the bridge continues: to the first event of a segment (2026/01/31/1200), to the first event
 of the feed (earliest), or to a time (2026-01-31T12:00:00Z, or the text of an "updated"), before which events are
 left out. Stop the instances first. A place in the future, or after the newest segment of the feed, needs --force.
+If the topic of the state was deleted, it is created again.
 After a move forward, the events between are skipped. After a move back, events are delivered a second time, after a
 marker with the header "seek".
 `
@@ -80,7 +81,7 @@ func parseChange(fs *flag.FlagSet, args []string) (f changeFlags, err error) {
 	fs.BoolVar(&f.yes, "yes", false, "apply the change; without it, the change is only shown")
 	fs.BoolVar(&f.force, "force", false,
 		"apply the change although instances run, which continue from the new state; seek: or to a place that the "+
-			"feed does not have yet")
+			"feed does not have yet, or for a name that has never run")
 	f.asJSON, err = parseOutput(fs, args, "one document")
 	return f, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/internal/status"
 	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/topics"
 )
 
 func TestStatus(t *testing.T) {
@@ -129,7 +130,8 @@ func TestTopicIsEmptyAgain(t *testing.T) {
 // An idle bridge commits nothing, and says all the same that its progress is gone.
 func TestStateIsDeleted(t *testing.T) {
 	t.Parallel()
-	a := fakebroker.Admin(t, deliveredReal(t))
+	c := deliveredReal(t)
+	a := fakebroker.Admin(t, c)
 	setAll(t, map[string]string{"HTTP_ADDR": "off"})
 	var out safeBuffer
 	ctx, stop := context.WithCancel(t.Context())
@@ -149,13 +151,64 @@ func TestStateIsDeleted(t *testing.T) {
 	stop()
 	<-ended
 	ended <- exitOK
-	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "bridge seek --to") {
-		t.Errorf("the next start: exit code %d: %s", code, stderr)
+	// The way back is one command, with or without a start before it, which refuses to deliver everything twice.
+	const at = "2020-05-29T21:45:00Z"
+	for _, started := range []bool{true, false} {
+		if started {
+			if code, _, stderr := call(t, "run", "--once"); code != exitSettings ||
+				!strings.Contains(stderr, "bridge seek --to") {
+				t.Errorf("the next start: exit code %d: %s", code, stderr)
+			}
+		}
+		code, stdout, stderr := call(t, "seek", "--to", at, "--yes")
+		created := strings.Contains(stdout, "Topic b.offsets does not exist and is created, with 4 partitions")
+		if code != exitOK || created == started {
+			t.Errorf("after a start %v: exit code %d: %s%s", started, code, stdout, stderr)
+		}
+		before := read(t, c, changes)
+		runToEnd(t)
+		if events, _ := positions(newer(before, read(t, c, changes))); len(events) > 10 {
+			t.Errorf("%d events came again", len(events))
+		}
+		settings, err := topics.Read(t.Context(), a, "b.offsets")
+		if err != nil || !settings["b.offsets"].Compacted() {
+			t.Errorf("%v, %v", settings, err)
+		}
+		if _, err := a.DeleteTopic(t.Context(), "b.offsets"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if code, _, stderr := call(t, "seek", "--to", "2020-05-29T21:45:00Z", "--yes"); code != exitOK {
-		t.Error(stderr)
+}
+
+// A name that has never run is probably a typing error: no topic is made for it unless somebody insists.
+func TestSeekBeforeTheFirstStart(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	code, stdout, _ := call(t, "seek", "--to", "2020/05/29/1700")
+	if code != exitOK || !strings.HasSuffix(stdout, "nothing changed; add --yes --force\n") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes")
+	if code != exitFailed || !strings.Contains(stderr, "no bridge of the name b has run on these brokers: "+
+		"correct BRIDGE_NAME or BRIDGE_KAFKA_BROKERS, or add --force") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if listed, err := fakebroker.Admin(t, c).ListTopics(t.Context()); err != nil || len(listed) > 0 {
+		t.Errorf("%v, %v", listed.Names(), err)
+	}
+	setenv(t, "BRIDGE_TOPIC_CREATE", "off")
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes", "--force"); code == exitOK ||
+		!strings.Contains(stderr, "kafka-topics.sh") {
+		t.Errorf("the user creates topics: exit code %d: %s", code, stderr)
+	}
+	setenv(t, "BRIDGE_TOPIC_CREATE", "explicit")
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes", "--force"); code != exitOK {
+		t.Fatal(stderr)
 	}
 	runToEnd(t)
+	if events, _ := positions(read(t, c, changes)); len(events) == 0 || events[0] < "2020/05/29/1600" {
+		t.Errorf("delivered from %v on", events[:min(1, len(events))])
+	}
 }
 
 // A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes

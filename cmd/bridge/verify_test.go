@@ -149,9 +149,9 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		{"never", "verify --feed --topic changes", exitSettings, "Set BRIDGE_NAME=blobfeed\n"},
 		{"blobfeed", "verify --topic copy", exitOK, ""},
 		{"never", "verify --topic copy", exitOK, ""},
-		{"never", "status", exitFailed, neverRan}, {"never", "seek --to earliest", exitFailed, neverRan},
-		{"never", "reset --yes", exitFailed, neverRan}, {"never", "scan", exitFailed, neverRan},
-		{"never", "dump --state", exitFailed, neverRan},
+		{"never", "status", exitFailed, neverRan}, {"never", "reset --yes", exitFailed, neverRan},
+		{"never", "seek --to earliest --yes", exitFailed, "no bridge of the name never has run"},
+		{"never", "scan", exitFailed, neverRan}, {"never", "dump --state", exitFailed, neverRan},
 	} {
 		setenv(t, "BRIDGE_NAME", tc.name)
 		code, stdout, stderr := call(t, strings.Fields(tc.args)...)

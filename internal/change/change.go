@@ -14,16 +14,21 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
 // Kind is what to change: Seek or Reset.
 type Kind struct {
-	fill  func(context.Context, *offsets.State, *Plan) error
-	apply func(context.Context, *offsets.Seized) error
+	begins bool // also says where a bridge begins that has never run
+	fill   func(context.Context, *offsets.State, *Plan) error
+	apply  func(context.Context, *offsets.Seized) error
 }
 
 // Plan is a change of one state. Its JSON is the answer of the verbs.
@@ -39,7 +44,9 @@ type Plan struct {
 	config   *config.Config
 	delivery string
 	leases   int
+	missing  bool   // the topic of the state: Apply creates it
 	refused  string // why the change is not applied unless it is forced
+	instead  string // what to do rather than that
 }
 
 // Row is one value before and after the change.
@@ -52,6 +59,10 @@ type Row struct {
 // Prepare reads the state of the bridge that the settings name, and plans the change.
 func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind) (*Plan, error) {
 	state, err := r.State(ctx)
+	never, missing := errors.AsType[*status.NeverRanError](err)
+	if missing && (never.Group || kind.begins) {
+		state, err = &offsets.State{Cursors: make([]*offsets.Cursor, c.OffsetsLeases)}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +71,38 @@ func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind)
 		return nil, err
 	}
 	p := &Plan{Name: r.Name, Notes: []string{}, Members: []string{},
-		kind: kind, reader: r, config: c, delivery: c.Delivery, leases: len(state.Cursors)}
+		kind: kind, reader: r, config: c, delivery: c.Delivery, leases: len(state.Cursors), missing: missing}
 	if f := state.Frontier; f != nil && f.Settings[offsets.FrozenDelivery] != "" {
 		p.delivery = f.Settings[offsets.FrozenDelivery] // of the instances; the operator's environment may lack it
 	}
 	for _, m := range group.Members {
 		p.Members = append(p.Members, m.Instance)
 	}
-	return p, kind.fill(ctx, state, p)
+	if missing {
+		p.note("Topic %s does not exist and is created, with %s (BRIDGE_OFFSETS_LEASES) and for BRIDGE_DELIVERY=%s: "+
+			"use the settings of bridge run.", r.Topic, plain.Count(p.leases, "partition"), p.delivery)
+	}
+	err = kind.fill(ctx, state, p)
+	if missing && !never.Group && p.refused == "" { // a typing error would make a state that nobody continues
+		p.refused = "no bridge of the name " + r.Name + " has run on these brokers"
+		p.instead = "correct BRIDGE_NAME or BRIDGE_KAFKA_BROKERS"
+	}
+	if p.refused != "" {
+		p.note("This needs --force: %s.", p.refused)
+	}
+	return p, err
 }
 
-// Apply does what is planned. Live instances, and a place that the feed does not have, prevent that unless it is
-// forced.
+// Apply does what is planned. Live instances, a name that has never run, and a place that the feed does not have,
+// prevent that unless it is forced.
 func (p *Plan) Apply(ctx context.Context, force bool) error {
 	if err := p.allowed(force); err != nil {
 		return err
+	}
+	if p.missing {
+		if err := p.create(ctx); err != nil {
+			return err
+		}
 	}
 	exact := p.delivery == "exactly_once"
 	s, err := offsets.Seize(ctx, &offsets.Config{
@@ -92,6 +120,29 @@ func (p *Plan) Apply(ctx context.Context, force bool) error {
 	return err
 }
 
+// create makes the topic of the state as a start does.
+func (p *Plan) create(ctx context.Context) error {
+	o, err := setup.WithoutFeed(p.config)
+	if err != nil {
+		return &plain.SettingsError{Problem: err.Error()}
+	}
+	cl, err := kgo.NewClient(p.reader.Client...)
+	if err != nil {
+		return fmt.Errorf("creating the Kafka client: %w", err)
+	}
+	defer cl.Close()
+	admin := &topics.Admin{Plan: o.TopicPlan(), Client: cl, Now: time.Now}
+	state := topics.Topic{Kind: topics.State, Name: p.reader.Topic, Partitions: o.Kafka.Leases}
+	if err := admin.Missing(ctx, state); err != nil {
+		return err
+	}
+	_, created, err := admin.OpenState(ctx, state.Name, state.Partitions)
+	if err == nil && !created {
+		err = fmt.Errorf("topic %s was created meanwhile: repeat the command", state.Name)
+	}
+	return err
+}
+
 // Flags returns those that apply the plan.
 func (p *Plan) Flags() string {
 	if p.refused != "" {
@@ -102,7 +153,7 @@ func (p *Plan) Flags() string {
 
 func (p *Plan) allowed(force bool) error {
 	if p.refused != "" && !force {
-		return fmt.Errorf("%s: choose a place that the feed has, or add --force", p.refused)
+		return fmt.Errorf("%s: %s, or add --force", p.refused, p.instead)
 	}
 	if len(p.Members) == 0 {
 		return nil
@@ -111,6 +162,10 @@ func (p *Plan) allowed(force bool) error {
 	if !force {
 		return fmt.Errorf("group %s has live members (%s): stop them and wait for BRIDGE_SESSION_TIMEOUT "+
 			"(a killed instance stays a member until then), or add --force", p.Name, members)
+	}
+	if p.missing {
+		return fmt.Errorf("group %s has live members (%s), which still use the deleted topic %s: stop them",
+			p.Name, members, p.reader.Topic)
 	}
 	if p.delivery != "exactly_once" {
 		return fmt.Errorf("group %s has live members (%s), and without transactions nothing stops them from writing: "+

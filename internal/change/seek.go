@@ -17,6 +17,7 @@ import (
 // Seek moves the place at which the bridge continues. The feed is nil if the settings name none.
 func Seek(to history.Target, feed *setup.Source) Kind {
 	return Kind{
+		begins: true,
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
 			if f := s.Frontier; f != nil && feed != nil && f.Feed != "" && f.Feed != feed.ID {
@@ -42,6 +43,7 @@ var errScanning = errors.New("the initial scan is not complete, and the feed con
 // typing error in the year would stop delivery for years.
 func (p *Plan) place(ctx context.Context, to history.Target, feed *setup.Source) string {
 	at := when(to.String())
+	p.instead = "choose a place that the feed has"
 	if to.Time().After(time.Now()) {
 		p.refused = at + " is in the future: until then, nothing would be delivered"
 		return at
@@ -117,9 +119,6 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 	}
 	if skips(s, to) {
 		p.note("Events before %s that are not delivered yet are skipped.", when(to.String()))
-	}
-	if p.refused != "" {
-		p.note("This needs --force: %s.", p.refused)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type NeverRanError struct {
 
 func (e *NeverRanError) Error() string {
 	if e.Group {
-		return stateGone(e.Topic) + ": " + continueAt("a time")
+		return stateGone(e.Topic) + ": " + continueAt("<time>")
 	}
 	return fmt.Sprintf("there is no topic %s: no bridge of this name has run on these brokers; "+
 		"check BRIDGE_NAME and BRIDGE_KAFKA_BROKERS", e.Topic)
@@ -94,8 +94,7 @@ func stateGone(topic string) string {
 
 // continueAt says how to continue without a state: a bridge does not start anew beside records.
 func continueAt(from string) string {
-	return "stop all instances and start one, which creates the topic and stops; then bridge seek --to " + from +
-		" --yes continues there, and only later events are repeated"
+	return "stop all instances, then run bridge seek --to " + from + " --yes: only later events are repeated"
 }
 
 // mostLooked bounds a look at the topics of a template.
@@ -115,7 +114,7 @@ func (r *Reader) Gone(ctx context.Context, s *Status) Problem {
 		return Problem{}
 	}
 	if errors.Is(listed[r.Topic].Err, kerr.UnknownTopicOrPartition) {
-		from := "a time"
+		from := "<time>"
 		if at := s.Position.Resolved; at != nil {
 			from = at.Format(time.RFC3339)
 		}
