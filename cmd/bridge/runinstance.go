@@ -254,7 +254,7 @@ func supervise(
 		// Do not wait: brokers that are away would block.
 		err = errors.New("stopped by a second signal: open transactions are aborted, and the next start repeats them")
 	}
-	p.Finish()
+	p.Finish(err)
 	return err
 }
 

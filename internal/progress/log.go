@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,6 +33,24 @@ type kinds struct {
 
 	mu   sync.Mutex
 	seen map[string]*kind
+
+	writing sync.Mutex
+	written time.Time // of the last line
+}
+
+// write passes a record on. Goroutines that log at the same moment get here in any order, and the times of a log must
+// not run backwards: a record that comes late has the time of the line before.
+func (k *kinds) write(ctx context.Context, next slog.Handler, r slog.Record) error {
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	switch {
+	case r.Time.IsZero(): // a handler leaves it out
+	case r.Time.Before(k.written):
+		r.Time = k.written
+	default:
+		k.written = r.Time
+	}
+	return next.Handle(ctx, r)
 }
 
 type kind struct {
@@ -55,7 +74,7 @@ func (l *Limiter) Enabled(ctx context.Context, level slog.Level) bool {
 func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	r = clipped(r)
 	if r.Level < slog.LevelWarn || l.shared.every == 0 {
-		return l.next.Handle(ctx, r)
+		return l.shared.write(ctx, l.next, r)
 	}
 	id := l.prefix + identity(r)
 	l.shared.mu.Lock()
@@ -63,7 +82,7 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	switch {
 	case k == nil && len(l.shared.seen) >= maxKinds:
 		l.shared.mu.Unlock()
-		return l.next.Handle(ctx, r)
+		return l.shared.write(ctx, l.next, r)
 	case k == nil:
 		k = &kind{}
 		l.shared.seen[id] = k
@@ -76,7 +95,7 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	repeated := k.repeated
 	k.at, k.repeated = now, 0
 	l.shared.mu.Unlock()
-	return l.next.Handle(ctx, counted(r, repeated))
+	return l.shared.write(ctx, l.next, counted(r, repeated))
 }
 
 // Flush writes what repeated and whose interval is over, and forgets what does not repeat any more. All: at the end,
@@ -105,8 +124,17 @@ func (l *Limiter) Flush(ctx context.Context, all bool) {
 			r.AddAttrs(slog.Time("last", r.Time))
 			r.Time = now
 		}
-		_ = k.next.Handle(ctx, r)
+		_ = l.shared.write(ctx, k.next, r)
 	}
+}
+
+// Recovered forgets what was retried: there is nothing to report on it any more.
+func (l *Limiter) Recovered() {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	maps.DeleteFunc(l.shared.seen, func(_ string, k *kind) bool {
+		return k.repeated > 0 && strings.Contains(k.last.Message, "retrying")
+	})
 }
 
 func counted(r slog.Record, repeated int) slog.Record {

@@ -208,3 +208,23 @@ func logs(call *ast.CallExpr) bool {
 	}
 	return false
 }
+
+// Goroutines that log at the same moment reach the writer in any order. The times of their lines do not run backwards.
+func TestTimesDoNotRunBackwards(t *testing.T) {
+	var out bytes.Buffer
+	l := Limit(slog.NewTextHandler(&out, nil), time.Minute)
+	began := time.Now()
+	for i, after := range []time.Duration{2, 1, 3} {
+		of := l.WithAttrs([]slog.Attr{slog.Int("bridge", i)})
+		r := slog.NewRecord(began.Add(after*time.Millisecond), slog.LevelInfo, "leases released", 0)
+		if err := of.Handle(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || !slices.IsSortedFunc(lines, func(a, b string) int {
+		return strings.Compare(strings.Fields(a)[0], strings.Fields(b)[0])
+	}) {
+		t.Error(out.String())
+	}
+}

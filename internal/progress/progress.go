@@ -268,10 +268,13 @@ const patience = time.Minute
 // maxLine is how much of a verdict is on a terminal: a line that breaks could not be written over.
 const maxLine = 90
 
-// Finish ends the display and keeps its last line.
-func (p *Display) Finish() {
+// Finish ends the display and keeps its last line. Err is how the run has ended.
+func (p *Display) Finish(err error) {
 	p.judge() // a short run has had no report
 	if p.limit != nil {
+		if err == nil && !p.interrupted.Load() { // everything is delivered
+			p.limit.Recovered()
+		}
 		p.limit.Flush(context.Background(), true)
 	}
 	if p.line != nil {

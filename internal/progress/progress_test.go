@@ -25,6 +25,31 @@ func TestFailureNamesItsLease(t *testing.T) {
 	}
 }
 
+// What was retried is over when a run has delivered everything: its log does not end with an error. Otherwise the end
+// says how often it came.
+func TestWhatWasRetriedIsOver(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		err         error
+		interrupted bool
+		lines       int
+	}{{"done", nil, false, 2}, {"failed", errors.New("given up"), false, 3}, {"stopped by a signal", nil, true, 3}} {
+		var out bytes.Buffer
+		log, p := New(&config.Config{LogFormat: "json", Tuning: config.Tuning{LogRepeat: time.Minute}}, &out)
+		for range 3 {
+			p.Failed(0, errors.New("the block is damaged"))
+		}
+		log.Warn("events came late", "segment", 1)
+		if tc.interrupted {
+			p.Interrupted()
+		}
+		p.Finish(tc.err)
+		if n := strings.Count(out.String(), "\n"); n != tc.lines {
+			t.Errorf("%s: %d lines, want %d: %s", tc.name, n, tc.lines, out.String())
+		}
+	}
+}
+
 // The verdict is in the log: with each report while events come, and when it changes, also if nothing moves.
 func TestVerdictIsLogged(t *testing.T) {
 	var log bytes.Buffer
