@@ -32,5 +32,6 @@ func demoVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	return typed(demo.Run(ctx, *port, named, *format, *envelope, versionText(), stdout))
+	return typed(demo.Run(ctx, demo.Options{Port: *port, Named: named, Page: env[config.Prefix+"_HTTP_ADDR"],
+		Version: versionText(), Format: *format, Envelope: *envelope}, stdout))
 }

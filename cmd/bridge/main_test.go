@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -155,6 +156,12 @@ func TestDumpPosition(t *testing.T) {
 // The demo shows records and markers that went through the whole path and its status page, and ends with a verdict.
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setenv(t, httpAddr, free.Addr().String())
+	free.Close()
 	var out, errs safeBuffer
 	ended := make(chan int, 1)
 	go func() {
@@ -162,6 +169,9 @@ func TestDemo(t *testing.T) {
 	}()
 	address := regexp.MustCompile(`status page is at (http://\S+)`)
 	await(t, "the address of the status page", func() bool { return address.MatchString(out.String()) })
+	if want := "http://" + free.Addr().String(); address.FindStringSubmatch(out.String())[1] != want {
+		t.Errorf("the status page is not at %s: %s", want, out.String())
+	}
 	answer, err := http.Get(address.FindStringSubmatch(out.String())[1] + "/status")
 	if err != nil {
 		t.Fatal(err)

@@ -28,25 +28,39 @@ import (
 
 var topic = config.Defaults().Topic
 
-// Run runs a bridge until ctx ends, prints what a consumer of its topic reads, and judges the topic at the end. Version
-// is that of the program. Named: somebody wants this port, and no other.
-func Run(
-	ctx context.Context, port int, named bool, format, envelope, version string, stdout io.Writer,
-) error {
+// Options say how a demo runs.
+type Options struct {
+	Port    int    // of the embedded broker
+	Named   bool   // somebody wants this port, and no other
+	Page    string // address of the status page; off: none; empty: the usual one, or another
+	Version string // of the program
+
+	Format, Envelope string
+}
+
+// Run runs a bridge until ctx ends, prints what a consumer of its topic reads, and judges the topic at the end.
+func Run(ctx context.Context, how Options, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "bridge-demo")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cluster, err := broker(port, named)
+	page, err := listen(how.Page)
+	if err != nil {
+		return err
+	}
+	if page != nil {
+		defer page.Close()
+	}
+	cluster, err := broker(how.Port, how.Named)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
 	conf := settings(address, dir)
-	conf.Format, conf.Envelope = format, envelope
-	if format == "avro" {
+	conf.Format, conf.Envelope = how.Format, how.Envelope
+	if conf.Format == "avro" {
 		registry := srfake.New()
 		defer registry.Close()
 		conf.RegistryURL = []string{registry.URL()}
@@ -55,7 +69,7 @@ func Run(
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &plain.SettingsError{Problem: err.Error()}
 	}
-	sayTaken(stdout, port, address)
+	sayTaken(stdout, how.Port, address)
 	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
 		"Read along in another terminal:\n\n"+
 		"    kcat -C -b %[1]s -t %[2]s -o beginning\n"+
@@ -64,16 +78,19 @@ func Run(
 		fmt.Fprintf(stdout, "An embedded schema registry is at %[1]s:\n\n"+
 			"    curl %[1]s/subjects/%[2]s-value/versions/latest\n\n", registry, topic)
 	}
-	page, err := listen()
-	if err != nil {
-		return err
+	if page != nil {
+		at := page.Addr().(*net.TCPAddr)
+		if how.Page == "" {
+			sayTaken(stdout, pagePort, at.String())
+		}
+		if at.IP.IsUnspecified() {
+			at.IP = net.IPv4(127, 0, 0, 1)
+		}
+		fmt.Fprintf(stdout, "The status page is at http://%s\n\n", at)
 	}
-	defer page.Close()
-	sayTaken(stdout, pagePort, page.Addr().String())
-	fmt.Fprintf(stdout, "The status page is at http://%s\n\n"+
-		"An hour of the sample feed takes ten seconds. It began three days ago, so the page shows a lag of days. "+
+	fmt.Fprint(stdout, "An hour of the sample feed takes ten seconds. It began three days ago, so the lag is days. "+
 		"Times are those of the events. Offsets have gaps where transactions end. "+
-		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n", page.Addr())
+		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n")
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
 		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, Versions: []int{6},
@@ -97,7 +114,7 @@ func Run(
 	}
 	log, shown := progress.New(conf, io.Discard)
 	monitor := ops.NewMonitor(conf.Name, o.Feed.ID, ops.Info{
-		Instance: conf.Instance, Version: version, Topic: topic, Delivery: conf.Delivery,
+		Instance: conf.Instance, Version: how.Version, Topic: topic, Delivery: conf.Delivery,
 	}, conf.Tuning.WatchdogTimeout, nil)
 	monitor.Lists(o.Feed.Source)
 	metrics := ops.NewMetrics(monitor)
@@ -109,7 +126,13 @@ func Run(
 	defer stop()
 	b, began := bridge.New(o), time.Now()
 	monitor.Watch(b)
-	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
+	go func() {
+		if page == nil {
+			ended <- nil
+			return
+		}
+		ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics)))
+	}()
 	go monitor.Keep(working)
 	go func() { ended <- grow(working, account) }()
 	go func() {
@@ -148,14 +171,21 @@ func verify(ctx context.Context, conf *config.Config, stdout io.Writer) error {
 // pagePort is where the status page usually is.
 const pagePort = 8080
 
-// listen returns a listener for the status page: at the usual port, or at another one if that is taken.
-func listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", pagePort))
-	if err != nil {
-		l, err = net.Listen("tcp", "127.0.0.1:0")
+// listen returns a listener for the status page at an address; without one, at the usual port, or at another one if that
+// is taken. It returns nil for off.
+func listen(address string) (l net.Listener, err error) {
+	switch address {
+	case "off":
+		return nil, nil
+	case "":
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", pagePort)); err != nil {
+			l, err = net.Listen("tcp", "127.0.0.1:0")
+		}
+	default:
+		l, err = net.Listen("tcp", address)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("starting the status page: %w", err)
+		return nil, plain.SettingsErrorf("%s_HTTP_ADDR: %v: set it to a free address, or to off", config.Prefix, err)
 	}
 	return l, nil
 }
