@@ -81,16 +81,18 @@ func (c *contact) fail(now time.Time, took time.Duration, why string) {
 }
 
 const (
-	// silence is how long Kafka may say nothing. The view of the offsets topic asks twice a second.
+	// silence is how long Kafka may say nothing. The view of the offsets topic asks twice a second, as long as there is
+	// an engine.
 	silence = 10 * time.Second
-	// another is how long another broker may take to answer after one could not be reached.
+	// another is how long another broker may take to answer after one could not be reached, and how long Kafka may say
+	// nothing to an instance that has lost its group: mostly, silence is why.
 	another = 2 * time.Second
 	// forgotten is how long a failure counts if nothing is tried after it. Attempts are at most 30 s apart.
 	forgotten = 2 * time.Minute
 )
 
-// kafkaProblem says that no broker answers, or nothing. An instance that is no member may have nothing to ask.
-func (c *contact) kafkaProblem(now time.Time, member bool) string {
+// kafkaProblem says that no broker answers, or nothing for longer than a limit; 0: nothing may have been asked.
+func (c *contact) kafkaProblem(now time.Time, limit time.Duration) string {
 	switch {
 	case c.failures > 0 && now.Sub(c.failed) < forgotten && (c.answered.IsZero() || now.Sub(c.answered) > another):
 		from := c.since
@@ -98,7 +100,7 @@ func (c *contact) kafkaProblem(now time.Time, member bool) string {
 			from = c.answered
 		}
 		return fmt.Sprintf("Kafka has not answered for %s: %s", plain.Span(now.Sub(from)), c.why)
-	case member && !c.answered.IsZero() && now.Sub(c.answered) > silence:
+	case limit > 0 && !c.answered.IsZero() && now.Sub(c.answered) > limit:
 		return fmt.Sprintf("Kafka has not answered for %s", plain.Span(now.Sub(c.answered)))
 	}
 	return ""

@@ -3,12 +3,16 @@ package ops
 import (
 	"context"
 	"time"
+
+	"blobfeed/internal/pause"
 )
 
-// Of the last hour there is a sample every ten seconds.
+// Of the last hour there is a sample every ten seconds. The first ones are closer, so that there is something to see.
 const (
 	sampleInterval = 10 * time.Second
 	samplesKept    = int(time.Hour / sampleInterval)
+	firstInterval  = 2 * time.Second
+	firstSamples   = 10
 )
 
 // History is the last hour of an instance, oldest first: one value of each column per sample. What was unknown is null.
@@ -42,15 +46,13 @@ type samples struct {
 	at            time.Time
 }
 
-// Keep takes a sample every ten seconds until ctx ends.
+// Keep takes samples until ctx ends.
 func (m *Monitor) Keep(ctx context.Context) {
-	t := time.NewTicker(sampleInterval)
-	defer t.Stop()
-	for {
-		m.Sample()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+	for n, wait := 1, firstInterval; ; n++ {
+		if m.Sample(); n == firstSamples {
+			wait = sampleInterval
+		}
+		if pause.For(ctx, wait) != nil {
 			return
 		}
 	}
@@ -62,22 +64,22 @@ func (m *Monitor) Sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &m.samples
-	now := sampleOf(s)
-	if took := s.Now.Sub(r.at).Seconds(); !r.at.IsZero() && took > 0 {
-		now.events = float64(s.SinceStart.Events-r.events) / took
-		now.bytes = float64(s.SinceStart.Bytes-r.bytes) / took
-	}
-	r.all[r.next] = now
+	r.all[r.next] = r.sample(s)
 	r.at, r.events, r.bytes = s.Now, s.SinceStart.Events, s.SinceStart.Bytes
 	r.next = (r.next + 1) % samplesKept
 	r.full = r.full || r.next == 0
 }
 
-// sampleOf returns the sample of a moment, without rates.
-func sampleOf(s *Status) sample {
-	return sample{
+// sample returns the sample of a moment, with the rates since the last one.
+func (r *samples) sample(s *Status) sample {
+	now := sample{
 		at: s.Now, azure: s.Lag.Azure, bridge: s.Lag.Bridge, resolved: s.Lag.Resolved, verdict: s.Verdict.Code,
 	}
+	if took := s.Now.Sub(r.at).Seconds(); !r.at.IsZero() && took > 0 {
+		now.events = float64(s.SinceStart.Events-r.events) / took
+		now.bytes = float64(s.SinceStart.Bytes-r.bytes) / took
+	}
+	return now
 }
 
 // LastHour returns the samples, and this moment behind them: charts end now, and begin with the first second.
@@ -91,12 +93,17 @@ func (m *Monitor) LastHour() *History {
 		all = append(all, r.all[r.next:]...)
 	}
 	all = append(all, r.all[:r.next]...)
-	if !r.at.IsZero() && s.Now.After(r.at) {
-		now := sampleOf(s)
-		now.events, now.bytes = s.Throughput.Events, s.Throughput.Bytes
-		all = append(all, now)
-	}
 	n := len(all)
+	if n > 0 && s.Now.After(r.at) {
+		now, settled := r.sample(s), time.Second
+		if n > 1 {
+			settled = r.at.Sub(all[n-2].at) / 2
+		}
+		if s.Now.Sub(r.at) < settled { // a rate of a moment would be a stroke at the end of the chart
+			now.events, now.bytes = all[n-1].events, all[n-1].bytes
+		}
+		all, n = append(all, now), n+1
+	}
 	h := &History{
 		Interval: sampleInterval.Seconds(), Time: make([]int64, n),
 		Azure: make([]*float64, n), Bridge: make([]*float64, n), Resolved: make([]*float64, n),

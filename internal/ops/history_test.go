@@ -1,8 +1,10 @@
 package ops
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blobfeed/bridge"
@@ -54,7 +56,8 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 	}
 }
 
-// The first seconds have a chart: the start, and this moment with the rate since then.
+// The first seconds have a chart: the start, and this moment with the rate since then. At its end there is no stroke to
+// the rate of a moment.
 func TestHistoryOfTheFirstSeconds(t *testing.T) {
 	m, _, now := busy(t)
 	m.Sample()
@@ -62,13 +65,39 @@ func TestHistoryOfTheFirstSeconds(t *testing.T) {
 	*now = now.Add(2 * time.Second)
 	m.Committed(bridge.Commit{Lease: 0, Read: 100, Bytes: 1000, Seen: *now})
 	h := m.LastHour()
-	if len(h.Time) != 2 || h.Time[0] != began.Unix() || h.Time[1] != now.Unix() || h.Events[1] == 0 ||
-		h.Events[1] != m.Snapshot().Throughput.Events || h.Bytes[1] != m.Snapshot().Throughput.Bytes {
+	if len(h.Time) != 2 || h.Time[0] != began.Unix() || h.Time[1] != now.Unix() || h.Events[1] != 50 ||
+		h.Bytes[1] != 500 {
 		t.Errorf("after 2 s: %+v", h)
 	}
 	m.Sample()
 	if h := m.LastHour(); len(h.Time) != 2 { // the sample is of this moment
 		t.Errorf("with a sample: %+v", h)
+	}
+	*now = now.Add(time.Second / 2)
+	m.Committed(bridge.Commit{Lease: 0, Read: 1000, Seen: *now})
+	if h := m.LastHour(); len(h.Time) != 3 || h.Events[2] != 50 {
+		t.Errorf("a moment later: %+v", h)
+	}
+	*now = now.Add(time.Second / 2)
+	if h := m.LastHour(); len(h.Time) != 3 || h.Events[2] != 1000 {
+		t.Errorf("when the rate can be measured: %+v", h)
+	}
+}
+
+// At the start samples are close, so that charts have more than a point in the first ten seconds.
+func TestFirstSamplesAreClose(t *testing.T) { synctest.Test(t, testFirstSamples) }
+
+func testFirstSamples(t *testing.T) {
+	m := NewMonitor("b", "feed", Info{}, time.Minute, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go m.Keep(ctx)
+	for after, want := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10, 10, 11} {
+		synctest.Wait()
+		if n := m.samples.next; n != want {
+			t.Errorf("%d samples after %d s, want %d", n, 2*after, want)
+		}
+		time.Sleep(2 * time.Second)
 	}
 }
 

@@ -74,10 +74,13 @@ func (m *Monitor) Snapshot() *Status {
 	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)
 	m.look(s, state.Frontier)
 	m.own(s, now)
+	if p := s.Progress; p != nil && p.Rate != nil && p.Item == "events" && alone(s) {
+		p.Rate = &s.Throughput.Events // the state has the mean of the whole catch-up
+	}
 	m.lag(s, now)
 	m.reasons(s, connected)
 	s.Ready = len(s.Reasons) == 0
-	m.judge(s, now)
+	m.judge(s, connected, now)
 	return s
 }
 
@@ -97,6 +100,11 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 		s.Position.Newest = newest.String()
 		s.Position.Behind = seconds(max(0, h.Newest.Sub(at.Time())))
 	}
+}
+
+// alone reports whether no other instance works.
+func alone(s *Status) bool {
+	return !slices.ContainsFunc(s.Leases, func(l status.Lease) bool { return l.State == status.Elsewhere })
 }
 
 // own replaces what the state says of leases by what this instance knows of those that it holds.

@@ -61,7 +61,7 @@ func (m *Monitor) reasons(s *Status, connected bool) {
 const lasting = 45 * time.Second
 
 // judge adds the verdict, and what is wrong at this moment, to s.
-func (m *Monitor) judge(s *Status, now time.Time) {
+func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 	var problems []status.Problem
 	add := func(cause, do string) {
 		if cause != "" {
@@ -73,7 +73,14 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	if same {
 		unreachable = m.trouble.Remedy
 	}
-	away := m.kafka.kafkaProblem(now, m.member)
+	limit := silence
+	switch {
+	case !connected:
+		limit = 0
+	case m.joined && !m.member:
+		limit = another
+	}
+	away := m.kafka.kafkaProblem(now, limit)
 	known := same && away != "" // what troubles the instance is among the problems
 	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
 	silent := len(problems)

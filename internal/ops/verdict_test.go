@@ -170,6 +170,33 @@ func TestVerdictWithoutKafka(t *testing.T) {
 	*now = now.Add(3 * time.Second)
 	refuse(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded})
 	judged(t, m, "the first request that fails", status.Degraded, "Kafka has not answered for 14s: read: i/o timeout")
+	read()
+	m.Leased(bridge.LeasesLost, []int32{0})
+	judged(t, m, "out of the group", status.Degraded, "not a member of the group")
+	*now = now.Add(another + time.Second)
+	judged(t, m, "and without an answer", status.Degraded, "Kafka has not answered for 3s")
+	if s := m.Snapshot(); len(s.Problems) != 1 { // that it is no member is because of that
+		t.Errorf("%+v", s.Problems)
+	}
+}
+
+// The verdict on a catch-up has the speed that the page shows. If other instances work, too, it has that of all.
+func TestOneSpeed(t *testing.T) {
+	m, engine, now := watching(t)
+	engine.state = state(&offsets.Cursor{Segment: segment, Ahead: 50, Listed: 100, Counts: offsets.Counts{Read: 9000}}, nil)
+	engine.state.Frontier.CatchUp = &offsets.CatchUp{Done: 1, Left: 4, From: 0, Since: *now}
+	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+	*now = now.Add(100 * time.Second)
+	engine.state.Cursors[0].Time = *now
+	m.Committed(bridge.Commit{Lease: 0, Read: 3000, Took: 20 * time.Second})
+	if s := m.Snapshot(); s.Throughput.Events != 150 || !strings.Contains(s.Verdict.Text, ", 150 events/s") {
+		t.Errorf("alone: %v events/s, %q", s.Throughput.Events, s.Verdict.Text)
+	}
+	engine.state.Cursors[1], engine.state.Owners[1] = &offsets.Cursor{Segment: segment}, "two"
+	m.Leased(bridge.LeasesReleased, []int32{1})
+	if s := m.Snapshot(); !strings.Contains(s.Verdict.Text, ", 90 events/s") {
+		t.Errorf("with another instance: %q", s.Verdict.Text)
+	}
 }
 
 // So it does of the storage service, before the requests are given up. What is not there is an answer.
