@@ -222,7 +222,7 @@ func (t *tenure) listRound(do task, s *offsets.State) error {
 
 // commitFailing commits the cursor with the last failure, or that what failed before is over: the lease has done all
 // that there is to do. A lasting failure is written once. It is no progress, so the observer is not called. No
-// transaction is open: that is for the callers to know, the loop and writer.take.
+// transaction is open: that is for the callers to know, the loop, doubt and writer.take.
 func (t *tenure) commitFailing(failing bool) error {
 	switch {
 	case t.lease == nil:
@@ -247,6 +247,10 @@ func (t *tenure) doubt(gap *history.GapError) error {
 		t.findings.doubted = place
 		t.trace(offsets.Doubts, gap)
 		return errDoubt
+	}
+	t.findings.remember(t.work, t.opts.Now(), t.opts.Observer.advised(gap)) // bridge status reports it when nobody runs
+	if err := t.commitFailing(true); err != nil {
+		return err
 	}
 	t.trace(offsets.Ends, gap)
 	return gap

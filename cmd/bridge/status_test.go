@@ -88,6 +88,27 @@ func TestStatusWatch(t *testing.T) {
 	}
 }
 
+// History that is lost ends the run, and a start would end the same way. The state says so when nobody runs any more.
+func TestStatusOfLostHistory(t *testing.T) {
+	t.Parallel()
+	ofFeeds["history is lost: the next to read is …"](t)
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed {
+		t.Fatalf("run --once: exit code %d: %s", code, stderr)
+	}
+	code, stdout, _ := call(t, "status")
+	first, rest, _ := strings.Cut(stdout, "\n")
+	if code != exitOK || !strings.HasPrefix(first, "nobody is running: ") ||
+		!strings.Contains(first, ", and the last error: history is lost: the next to read is ") ||
+		!strings.HasPrefix(rest, "-> set BRIDGE_ON_GAP=continue") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	setAll(t, map[string]string{"ON_GAP": "continue"})
+	runToEnd(t)
+	if _, stdout, _ = call(t, "status"); !strings.HasPrefix(stdout, "up to date") {
+		t.Errorf("behind the gap: %s", stdout)
+	}
+}
+
 // A report says that all is delivered, and after the topic was deleted, that its records are gone.
 func TestStatusOfADeletedTopic(t *testing.T) {
 	t.Parallel()
