@@ -75,10 +75,11 @@ func sceneOf(name string) *scene {
 	switch name {
 	case "start":
 		s := newScene(sceneTime.Add(-4 * time.Second))
+		s.Sample()
 		s.now = sceneTime
 		return s
 	case "catching-up":
-		s := newScene(sceneTime.Add(-12*time.Minute - 5*time.Second))
+		s := newScene(sceneTime.Add(-12*time.Minute - 4*time.Second))
 		s.join(source.SegmentAt(sceneHour.Add(-5 * time.Hour)))
 		s.run(sceneTime, func(minutes float64) {
 			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(450-16*minutes)*time.Minute, false)
@@ -107,7 +108,7 @@ func sceneOf(name string) *scene {
 		s.Failed(-1, &history.GapError{At: source.SegmentAt(at.Add(-2 * time.Hour)), Oldest: source.SegmentAt(at),
 			Recorded: true})
 		s.History(bridge.History{Newest: sceneHour.Add(-time.Hour)})
-		s.now = sceneTime.Add(-time.Hour - 5*time.Second)
+		s.now = sceneTime.Add(-time.Hour - 4*time.Second)
 		s.run(sceneTime, func(minutes float64) { s.commit(600_000, time.Duration(8000-10*minutes)*time.Hour, false) })
 		f := s.state.Frontier
 		f.Current, f.Time = source.Segment{}, sceneTime
@@ -118,7 +119,7 @@ func sceneOf(name string) *scene {
 		f.CatchUp.Read -= 58 * 61_000
 		return s
 	}
-	s.now = sceneTime.Add(-time.Hour - 5*time.Second)
+	s.now = sceneTime.Add(-time.Hour - 4*time.Second)
 	s.join(source.SegmentAt(sceneHour.Add(-time.Hour)))
 	live := func(minutes float64) {
 		s.commit(int(1200+700*math.Sin(minutes/3)), time.Duration(110+40*math.Sin(minutes/5))*time.Second, true)

@@ -61,6 +61,7 @@ main(async (browser, [url, dir, times, ...states]) => {
     const v = {
       state, name, verdict: await page.locator('#verdict').getAttribute('class'), headline: await text('headline'), detail: await text('detail'), all: await page.locator('body').innerText(),
       overflow: await page.evaluate(overflow), broken: await page.evaluate(broken), contrast: await page.evaluate(contrast), names: await names(page), title: await page.title(), said: await page.locator('#announce').textContent(),
+      key: await text('ribbon-key'), bar: await page.evaluate(() => { const all = [...document.querySelectorAll('#hour rect')].map(r => [Number(r.getAttribute('x')), Number(r.getAttribute('x')) + Number(r.getAttribute('width'))]); return [Math.min(...all.map(r => r[0])), Math.max(...all.map(r => r[1]))]; }),
       samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(), partitions: await page.locator('#parts li').count(), records: await page.locator('#records tr').count(),
       ribbon: await text('ribbon-to'), newest: await page.locator('#position dt:has-text("newest segment") + dd').textContent(),
     };
@@ -86,6 +87,26 @@ main(async (browser, [url, dir, times, ...states]) => {
 
   const spans = await visit(states[0], 'desk', {});
   seen.spans = await spans.evaluate(all => all.map(s => span(s)), JSON.parse(times));
+  seen.breaks = await spans.evaluate(address => { // widths at which an address, or the arrow between two, breaks
+    const e = $('detail'), at = [];
+    e.replaceChildren(...breaks(`read tcp ${address}->${address}: i/o timeout`));
+    const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), words = [];
+    for (let node; (node = walk.nextNode());) {
+      for (const word of node.data.matchAll(new RegExp(address.replaceAll('.', '\\.') + '|->', 'g'))) {
+        const r = document.createRange();
+        r.setStart(node, word.index);
+        r.setEnd(node, word.index + word[0].length);
+        words.push(r);
+      }
+    }
+    if (words.length !== 3) return ['the parts are not there: ' + e.textContent];
+    for (let width = 180; width < 500; width += 4) {
+      e.style.width = width + 'px';
+      if (words.some(r => new Set([...r.getClientRects()].map(b => Math.round(b.top))).size > 1)) at.push(width);
+    }
+    return at;
+  }, '127.0.0.1:50682');
+  seen.line = await spans.evaluate(() => { $('ribbon-now').textContent = ''; return $('ribbon-now').getBoundingClientRect().height; });
   await spans.context().close();
 
   seen.fleet = [];

@@ -24,6 +24,8 @@ type view struct {
 	Overflow, Broken []string
 	Ribbon, Newest   string
 	Records          int
+	Key              string    // of the ribbon
+	Bar              []float64 // where it begins and ends
 
 	Contrast struct {
 		Ratio float64
@@ -38,13 +40,13 @@ type view struct {
 var wanted = map[string]struct{ verdict, headline, detail string }{
 	"start":       {"starting", "Starting", "the brokers have not answered yet"},
 	"catching-up": {"catching_up", "Catching up", "segment 4 of 7, 44 %, 210,000 events/s, about 1m"},
-	"bundles":     {"catching_up", "Catching up", "segment 2,901 of 9,500, 30 %, 61,000 events/s, about 11m0s left"},
-	"live":        {"up_to_date", "Up to date", "last event 1m33s ago · resolved up to 2026-01-31 11:45:00 UTC"},
+	"bundles":     {"catching_up", "Catching up", "segment 2,901 of 9,500, 30 %, 60,000 events/s, about 11m0s left"},
+	"live":        {"up_to_date", "Up to date", "last event 1m32s ago\u00a0· resolved up to 2026-01-31 11:45:00 UTC"},
 	"sweeping":    {"up_to_date", "Up to date", "sweeping the topics: partition 1 of 6, 0 %"},
 	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
 	"kafka-down": {
 		"degraded", "Degraded",
-		"Kafka has not answered for 45s: dial tcp 10.0.0.4:9092: connect: connection refused (and 1 more)",
+		"Kafka has not answered for 44s: dial tcp 10.0.0.4:9092: connect: connection refused (and 1 more)",
 	},
 }
 
@@ -85,7 +87,9 @@ func TestPageStates(t *testing.T) {
 			Remedy            float64
 			Overflow, Broken  []string
 		}
-		Spans []string
+		Spans  []string
+		Breaks []any
+		Line   float64
 	}
 	err := Run(".", "states.cjs", &seen, map[string]func(){
 		"fail": func() { last.Failed(-1, errors.New("no route to host")) },
@@ -100,6 +104,9 @@ func TestPageStates(t *testing.T) {
 		}
 	}
 
+	if len(seen.Breaks) > 0 || seen.Line < 20 {
+		t.Errorf("an address breaks at widths of %v; an empty line is %.0f high", seen.Breaks, seen.Line)
+	}
 	for _, v := range seen.Views {
 		at := v.State + ", " + v.Name
 		if v.Name != "gone" {
@@ -114,8 +121,14 @@ func TestPageStates(t *testing.T) {
 		if len(v.Overflow) > 0 {
 			t.Errorf("%s: wider than the page: %q", at, v.Overflow)
 		}
-		if len(v.Broken) > 0 {
+		if len(v.Broken) > 0 || strings.Contains(v.All, " ·") { // a line must not begin with the dot of a list
 			t.Errorf("%s: broken words: %q", at, v.Broken)
+		}
+		if len(v.Bar) != 2 || v.Bar[0] > 1 || v.Bar[1] < 359.5 {
+			t.Errorf("%s: the bar of verdicts is from %v of 360", at, v.Bar)
+		}
+		if fails := v.State == "failing" || v.State == "kafka-down"; fails != strings.Contains(v.Key, "1 failing") {
+			t.Errorf("%s: the key of the ribbon is %q", at, v.Key)
 		}
 		// 2026-01-31 12:00 and 2026/01/31/1200 (1h0m ahead)
 		segment := strings.NewReplacer("-", "/", " ", "/", ":", "").Replace(v.Ribbon)

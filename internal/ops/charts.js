@@ -2,8 +2,9 @@
 // The charts of the last hour. The rest of the script is in page.js.
 const svgNames = $('hour').namespaceURI;
 
-// The charts show as much of the last hour as there is: after a start, a few points would be a hairline.
-const windowOf = () => Math.min(3600, Math.max(1, age));
+// The charts show as much of the last hour as there is: after a start, a few points would be a hairline. They end with
+// the last sample, which is of a moment ago: the clocks of two answers differ.
+const rangeOf = ({ time }) => [time[time.length - 1], Math.min(3600, Math.max(1, time[time.length - 1] - time[0]))];
 
 // Each chart has lines of one value per sample, stacked; null leaves a hole.
 const lines = {
@@ -21,7 +22,7 @@ function draw(id, what, h, text) {
   const svg = $(id + '-chart'), base = h.time.map(() => 0);
   const stacked = lines[id].map(([cls, of]) => [cls, of(h).map((v, i) => v == null ? null : base[i] += v), base.slice()]);
   const top = Math.max(1e-9, ...stacked.flatMap(([, values]) => values.filter(v => v != null)));
-  const end = now / 1000, wide = windowOf(), x = i => (360 - 360 * (end - h.time[i]) / wide).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
+  const [end, wide] = rangeOf(h), x = i => (360 - 360 * (end - h.time[i]) / wide).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
   const floor = h.time.map(() => 0), areas = [], over = [];
   for (const [cls, values] of stacked) {
     let line = '', area = '';
@@ -48,7 +49,7 @@ function draw(id, what, h, text) {
   svg.setAttribute('aria-label', what + ' in the last hour: ' + (known ? 'highest ' + text(top) : 'nothing known yet'));
 }
 function drawVerdicts(h) {
-  const end = now / 1000, wide = windowOf(), rects = [], taken = {};
+  const [end, wide] = rangeOf(h), rects = [], taken = {};
   h.verdict.forEach((v, i) => { // of the time since the sample before
     const to = h.time[i], since = i && to - h.time[i - 1] < 3 * h.interval_seconds ? h.time[i - 1] : to - (i ? h.interval_seconds : 0);
     taken[v] = (taken[v] || 0) + to - since;
@@ -72,7 +73,7 @@ let hour = null;
 function drawHour() {
   if (!hour || !now) return;
   draw('lag', 'Lag', hour, span);
-  draw('rate', 'Throughput', hour, v => number(v) + ' events/s');
+  draw('rate', 'Throughput', hour, v => speed(v) + ' events/s');
   draw('marker', 'Age of the resolved time', hour, span);
   drawVerdicts(hour);
   for (const e of document.querySelectorAll('.since')) e.textContent = age < 3600 ? `start, ${span(age)} ago` : '1 hour ago';

@@ -2,10 +2,14 @@
 // What both pages have in common.
 'use strict';
 const $ = id => document.getElementById(id);
-// Long paths break behind their slashes, and names of hosts before their dots.
-const pieces = word => word.split(/(?<=[/?&])(?=[^/])/).flatMap(s => s.split('.').length > 3 ? s.split(/(?=\.\w)/) : [s]);
-const breaks = text => String(text).split(/(\S{20,})/).flatMap((part, i) => i % 2 ? pieces(part).flatMap((s, i) => i ? [document.createElement('wbr'), s] : [s]) : [part]);
-const show = (id, text) => { const e = $(id); if (e.textContent !== text) e.replaceChildren(...breaks(text)); };
+// Long paths break behind their slashes, names of hosts before their dots, addresses before an arrow, and lists behind a dot.
+const pieces = word => word.split(/(?<=[/?&])(?=[^/])|(?=->)/).flatMap(s => s.split('.').length > 3 ? s.split(/(?=\.[a-z])/i) : [s]);
+const tied = text => String(text).replaceAll(' ·', '\u00a0·');
+const part = s => { if (!s.startsWith('->')) return [s]; const e = document.createElement('span'); e.className = 'arrow'; e.textContent = '->'; return [e, s.slice(2)]; };
+const breaks = text => tied(text).split(/(\S{20,})/).flatMap((word, i) => i % 2 ? pieces(word).flatMap((s, i) => i ? [document.createElement('wbr'), ...part(s)] : [s]) : [word]);
+const show = (id, text) => { const e = $(id); if (e.textContent !== tied(text)) e.replaceChildren(...breaks(text)); };
+// Two digits of a speed, as the verdict has it: more are only noise.
+const speed = n => number(n < 100 ? n : Number(n.toPrecision(2)));
 const number = n => n.toLocaleString('en-US', { maximumFractionDigits: n < 10 ? 1 : 0 });
 const count = (n, thing) => number(n) + ' ' + thing + (n === 1 ? '' : 's');
 const size = n => { let i = 0; for (; n >= 1024 && i < 4; i++) n /= 1024; return number(n) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][i]; };

@@ -7,7 +7,7 @@ function row(b) {
   link.href = 'bridges/' + encodeURIComponent(b.name) + '/';
   const verdict = element('div', [element('span', null, 'key ' + b.verdict.code), b.verdict.text]); // one child: on a phone, a cell puts its children side by side
   if (b.verdict.remedy) verdict.append(element('div', b.verdict.remedy, 'remedy'));
-  const cells = [element('td', link), element('td', verdict), element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', number(b.throughput.events_per_second)), element('td', b.feed)];
+  const cells = [element('td', link), element('td', verdict), element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', speed(b.throughput.events_per_second)), element('td', b.feed)];
   cells.forEach((td, i) => { td.dataset.label = ['Bridge', 'Verdict', 'Lag', 'Events/s', 'Feed'][i]; });
   return element('tr', cells);
 }
@@ -31,7 +31,7 @@ function render(s) {
   verdict(rejected.length ? 'degraded' : worst, rejected.length ? headline + ', new settings rejected' : headline,
     order.filter(code => of[code]).map(code => `${of[code]} ${words[code]}`).join(' · '));
   const lags = s.bridges.filter(b => b.lag.bridge_seconds != null).map(b => (b.lag.azure_seconds || 0) + b.lag.bridge_seconds);
-  show('total', all ? [`${count(all, 'bridge')}`, `${number(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
+  show('total', all ? [`${count(all, 'bridge')}`, `${speed(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
     `${number(s.events)} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
   $('problems').replaceChildren(...rejected.map(text => element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + text)));
   show('instance', `${s.instance} · ${s.version}`);

@@ -72,7 +72,7 @@ function render(s) {
   const a = s.lag.azure_seconds, b = s.lag.bridge_seconds;
   show('lag', b == null ? 'unknown' : span((a || 0) + b));
   show('azure', a == null ? 'not measured' : span(a)); show('ours', b == null && !s.since_start.transactions ? 'unknown until the first commit' : span(b));
-  show('rate', s.since_start.transactions || code === 'up_to_date' ? number(s.throughput.events_per_second) + ' events/s' : 'nothing yet');
+  show('rate', s.since_start.transactions || code === 'up_to_date' ? speed(s.throughput.events_per_second) + ' events/s' : 'nothing yet');
   show('bytes', size(s.throughput.bytes_per_second) + '/s'); show('events', number(s.since_start.events));
   show('resolved', p.resolved ? ago(p.resolved) : 'nothing yet');
   show('marker', time(p.resolved)); show('markers', number(s.since_start.markers));
@@ -122,7 +122,7 @@ function render(s) {
   $('parts').replaceChildren(...bars.map(x => {
     const li = element('li'), bar = element('i');
     bar.style.height = Math.max(2, 78 * x.records / top) + '%';
-    li.title = `partition ${x.partition}: ${number(x.records)} records, the last ${ago(x.last)}`;
+    li.title = `partition ${x.partition}: ${x.records === 1 ? '1 record or marker' : number(x.records) + ' records and markers'}, the last ${ago(x.last)}`;
     li.append(bar, element('span', bars.length > 24 ? '' : x.partition));
     return li;
   }));

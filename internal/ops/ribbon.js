@@ -7,21 +7,22 @@ const segmentName = t => stamp(t, 0).replace(/[- ]/g, '/').replace(':', '');
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
 const fates = { // in the order in which a tile of many has them
-  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered',
+  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
 const fateOf = f => f === 'current' && shown && shown.verdict.code === 'up_to_date' ? 'open, delivered so far' : fates[f];
-const rare = ['gap', 'current', 'bundled', 'overdue']; // one of them in a month must be seen
+const rare = ['gap', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
 
 // fateBy returns what says what became of a segment.
 function fateBy(s, all) {
   const p = s.position, current = segmentTime(p.current), completed = segmentTime(p.completed) ?? -Infinity;
   const start = p.start ? Date.parse(p.start) / 1000 - 4500 : -Infinity;
   const bundle = !p.current && s.progress && s.progress.phase === 'catching up' ? all.find(b => b > completed) : null;
+  const fails = (s.leases || []).some(l => (l.failing || l.state === 'stuck') && (!l.segment || l.segment === p.current || bundle));
   return begin => feed.lost.some(l => begin >= l.from && begin < l.to) ? 'gap'
-    : begin === current ? p.open_since ? 'overdue' : 'current'
+    : begin === current ? fails ? 'failing' : p.open_since ? 'overdue' : 'current'
     : begin <= completed ? begin < feed.oldest ? 'deleted' : begin < start ? 'omitted' : 'delivered'
-    : begin < feed.oldest ? 'gap' : begin === bundle ? 'bundled' : 'waiting';
+    : begin < feed.oldest ? 'gap' : begin === bundle ? fails ? 'failing' : 'bundled' : 'waiting';
 }
 function rect(cls, x, width, title) {
   const r = document.createElementNS(svgNames, 'rect');
@@ -36,12 +37,13 @@ function rect(cls, x, width, title) {
   }
   return r;
 }
+const currentOf = s => s.position.current || (s.position.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next segment' : '–');
 // drawPosition shows where the bridge is in the feed. The newest segment is that of the ribbon, so that the two agree.
 function drawPosition(s) {
   const p = s.position, newest = feed && feed.begins.length ? feed.begins[feed.begins.length - 1] : segmentTime(p.newest);
   const at = segmentTime(p.current || p.completed), ahead = newest == null || at == null ? 0 : Math.max(0, newest - at);
   list('position', [
-    ['current segment', p.current || (p.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
+    ['current segment', currentOf(s)], ['completed', p.completed || '–'],
     ['newest segment', newest != null ? segmentName(newest) + (feed && feed.error ? ', not all is listed' : '') : feed && feed.error ? 'unknown: ' + feed.error : feed && feed.listed ? 'the feed has none' : 'not listed yet'],
     ...(ahead ? [['still ahead', span(ahead)]] : []),
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
@@ -99,7 +101,8 @@ function drawRibbon(s) {
     return e;
   }), ...(feed.error ? [element('span', 'not all is listed: ' + feed.error, 'dim')] : []));
   const shards = (s.leases || []).flatMap(l => p.current && l.segment === p.current ? Object.entries(l.shards || {}) : []);
-  show('ribbon-now', [p.current && shards.length ? `segment ${p.current} is read in ${shards.length === 1 ? 'one shard' : shards.length + ' shards'}: ` + shards.sort().map(([k, v]) => k + ' at ' + v).join(', ') : '',
+  const read = shards.sort().slice(0, 4).map(([k, v]) => k + ' at ' + v).join(', ') + (shards.length > 4 ? ', …' : ''); // all are in the leases
+  show('ribbon-now', [shards.length ? `segment ${p.current} is read in ${shards.length === 1 ? 'one shard' : shards.length + ' shards'}: ` + read : p.current ? `segment ${p.current} is current` : s.started ? currentOf(s) : '',
     p.open_since ? `Azure has not finalized it since ${time(p.open_since)}: later segments wait` : ''].filter(Boolean).join(' · '));
   const one = !unit && tiles.get(picked);
   show('ribbon-picked', one ? says([picked, one]) + (picked < feed.oldest ? '' : ` · bridge dump --segment ${segmentName(picked)} prints its events`) : '');
