@@ -102,7 +102,10 @@ func (m *Monitor) LastHour() *History {
 		if s.Now.Sub(r.at) < settled { // a rate of a moment would be a stroke at the end of the chart
 			now.events, now.bytes = all[n-1].events, all[n-1].bytes
 		}
-		all, n = append(all, now), n+1
+		if s.Now.Unix() == r.at.Unix() { // two points at one place would be one, too
+			n--
+		}
+		all, n = append(all[:n], now), n+1
 	}
 	h := &History{
 		Interval: sampleInterval.Seconds(), Time: make([]int64, n),

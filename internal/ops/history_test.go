@@ -73,13 +73,20 @@ func TestHistoryOfTheFirstSeconds(t *testing.T) {
 	if h := m.LastHour(); len(h.Time) != 2 { // the sample is of this moment
 		t.Errorf("with a sample: %+v", h)
 	}
+	m.Committed(bridge.Commit{Lease: 0, Read: 800, Seen: *now})
+	*now = now.Add(8 * time.Second)
+	m.Sample()
 	*now = now.Add(time.Second / 2)
 	m.Committed(bridge.Commit{Lease: 0, Read: 1000, Seen: *now})
-	if h := m.LastHour(); len(h.Time) != 3 || h.Events[2] != 50 {
+	if h := m.LastHour(); len(h.Time) != 3 || h.Events[2] != 100 {
 		t.Errorf("a moment later: %+v", h)
 	}
-	*now = now.Add(time.Second / 2)
-	if h := m.LastHour(); len(h.Time) != 3 || h.Events[2] != 1000 {
+	*now = now.Add(time.Second)
+	if h := m.LastHour(); len(h.Time) != 4 || h.Events[3] != 100 {
+		t.Errorf("a second later: %+v", h)
+	}
+	*now = now.Add(time.Second * 5 / 2)
+	if h := m.LastHour(); len(h.Time) != 4 || h.Events[3] != 250 {
 		t.Errorf("when the rate can be measured: %+v", h)
 	}
 }
