@@ -42,7 +42,7 @@ func TestWhoCallsWhom(t *testing.T) {
 		"lease.Begin":        "writer.go",
 		"tx.Commit":          "writer.go",
 		"w.begin":            "change.go change.go writer.go", // the second one is a mutation
-		"t.commitFailing":    "loop.go loop.go writer.go",
+		"t.commitFailing":    "loop.go loop.go loop.go writer.go",
 		"lease.Commit":       "loop.go loop.go loop.go", // of these: enters, holds, and a failure
 		"lease.Discard":      "instance.go",
 		"offsets.Acquire":    "tenure.go",

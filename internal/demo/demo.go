@@ -171,8 +171,8 @@ func verify(ctx context.Context, conf *config.Config, stdout io.Writer) error {
 // pagePort is where the status page usually is.
 const pagePort = 8080
 
-// listen returns a listener for the status page at an address; without one, at the usual port, or at another one if that
-// is taken. It returns nil for off.
+// listen returns a listener for the status page at an address; without one, at the usual port, or at another one if
+// that is taken. It returns nil for off.
 func listen(address string) (l net.Listener, err error) {
 	switch address {
 	case "off":

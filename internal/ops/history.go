@@ -3,8 +3,6 @@ package ops
 import (
 	"context"
 	"time"
-
-	"blobfeed/internal/pause"
 )
 
 // Of the last hour there is a sample every ten seconds. The first ones are closer, so that there is something to see.
@@ -52,7 +50,9 @@ func (m *Monitor) Keep(ctx context.Context) {
 		if m.Sample(); n == firstSamples {
 			wait = sampleInterval
 		}
-		if pause.For(ctx, wait) != nil {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
 			return
 		}
 	}
