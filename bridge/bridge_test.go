@@ -112,8 +112,9 @@ func TestMissingTopics(t *testing.T) {
 	commands := []string{
 		create + "test.offsets --partitions 4 --replication-factor 1 --config cleanup.policy=compact " +
 			"--config min.cleanable.dirty.ratio=0.1 --config segment.bytes=16777216",
-		create + topic + " --partitions 4 --replication-factor 1 --config cleanup.policy=delete",
-		create + topic + ".resolved --partitions 4 --replication-factor 1 --config cleanup.policy=delete",
+		create + topic + " --partitions 4 --replication-factor 1 --config cleanup.policy=delete --config retention.ms=-1",
+		create + topic + ".resolved --partitions 4 --replication-factor 1 --config cleanup.policy=delete " +
+			"--config retention.ms=-1", // the feed is of 2020
 		create + "test.dlq --partitions 1 --replication-factor 1 --config retention.ms=-1",
 	}
 	names := []string{"test.offsets", topic, topic + ".resolved", "test.dlq"}

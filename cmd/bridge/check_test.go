@@ -164,8 +164,8 @@ func TestCheckMissingTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(exitFailed,
-		"cleanup.policy=delete), to continue with new records, or restart from scratch with bridge reset, or with "+
-			"another BRIDGE_NAME and BRIDGE_TOPIC")
+		"cleanup.policy=delete --config retention.ms=-1), to continue with new records, or restart from scratch with "+
+			"bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
 	if code, _, stderr := call(t, "run", "--once"); code != exitFailed ||
 		!strings.Contains(stderr, "its records are gone") {
 		t.Errorf("run: exit code %d: %s", code, stderr)

@@ -147,11 +147,8 @@ func (c *Catalog) Missing(ctx context.Context) error {
 
 // open makes sure that a topic of records exists and fits.
 func (c *Catalog) open(ctx context.Context, topic string) (o opening, err error) {
-	if o.partitions, err = c.Admin.Open(ctx, topic); err != nil {
-		return o, asSettings(err)
-	}
-	o.limit, err = c.Admin.MaxMessage(ctx, topic)
-	return o, err
+	o.partitions, o.limit, err = c.Admin.Open(ctx, topic)
+	return o, asSettings(err)
 }
 
 // asSettings returns a topic that must stop the bridge as an error of the settings.

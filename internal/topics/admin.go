@@ -34,25 +34,26 @@ type Admin struct {
 // admin shares the connections of the client.
 func (a *Admin) admin() *kadm.Client { return kadm.NewClient(a.Client) }
 
-// Open makes sure that a topic of records and that of its markers exist and fit. It returns the partitions.
-func (a *Admin) Open(ctx context.Context, records string) (partitions int32, err error) {
-	partitions, err = a.open(ctx, Topic{Kind: Records, Name: records, Partitions: a.Partitions})
+// Open makes sure that a topic of records and that of its markers exist and fit. It returns the partitions, and the
+// largest batch that the topic of records takes.
+func (a *Admin) Open(ctx context.Context, records string) (partitions, limit int32, err error) {
+	partitions, limit, err = a.open(ctx, Topic{Kind: Records, Name: records, Partitions: a.Partitions})
 	if err == nil && a.Beside {
 		err = a.openMarkers(ctx, records, partitions)
 	}
-	return partitions, err
+	return partitions, limit, err
 }
 
 // OpenDeadLetters makes sure that the topic of dead letters exists.
 func (a *Admin) OpenDeadLetters(ctx context.Context, name string) error {
-	_, err := a.open(ctx, Topic{Kind: DeadLetters, Name: name, Partitions: 1})
+	_, _, err := a.open(ctx, Topic{Kind: DeadLetters, Name: name, Partitions: 1})
 	return err
 }
 
 // openMarkers makes sure that the topic of markers has at least the partitions of its topic of records.
 func (a *Admin) openMarkers(ctx context.Context, records string, partitions int32) error {
 	name := plain.MarkerTopic(records)
-	have, err := a.open(ctx, Topic{Kind: Markers, Name: name, Partitions: partitions})
+	have, _, err := a.open(ctx, Topic{Kind: Markers, Name: name, Partitions: partitions})
 	if err != nil || have >= partitions {
 		return err
 	}
@@ -70,12 +71,12 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 	return nil
 }
 
-// open makes sure that a topic exists and fits. It returns the partitions.
-func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error) {
+// open makes sure that a topic exists and fits. It returns the partitions, and the largest batch that the topic takes.
+func (a *Admin) open(ctx context.Context, t Topic) (partitions, limit int32, err error) {
 	if partitions, err = a.ensure(ctx, &t); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return partitions, settled(ctx, func() error {
+	err = settled(ctx, func() error {
 		all, err := Read(ctx, a.admin(), t.Name)
 		if err != nil {
 			return err
@@ -85,6 +86,7 @@ func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error)
 				return err
 			}
 		}
+		limit = min(maxRequest, all[t.Name].MaxMessage())
 		problems, err := a.mend(ctx, a.content(&t, all[t.Name], a.Now()).problems)
 		for _, p := range problems {
 			a.Log.Warn("a setting of the topic does not fit", "topic", p.Topic, "setting", p.Setting+"="+p.Value,
@@ -92,6 +94,7 @@ func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error)
 		}
 		return cmp.Or(err, unfit(problems))
 	})
+	return partitions, limit, err
 }
 
 // mend turns off the retention of a topic that the bridge has created without that: a former version did so in a second
@@ -144,7 +147,7 @@ func (a *Admin) mend(ctx context.Context, problems []Problem) (remain []Problem,
 func (a *Admin) Fit(ctx context.Context, had map[string]int32, oldest time.Time) error {
 	all, err := Read(ctx, a.admin(), slices.Collect(maps.Keys(had))...)
 	if err != nil {
-		return a.withPartitions(err, had)
+		return a.withPartitions(ctx, err, had)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t := Topic{Kind: Records, Name: name, Oldest: oldest}
@@ -162,7 +165,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 	names := slices.Sorted(maps.Keys(had))
 	counts, err := Count(ctx, a.admin(), names...)
 	if err != nil {
-		return nil, a.withPartitions(err, had)
+		return nil, a.withPartitions(ctx, err, had)
 	}
 	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
 		if n < had[topic] {
@@ -246,7 +249,7 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, err err
 			partitions, err = awaited(ctx, a.admin(), t.Name)
 		}
 	case a.By == ByNobody:
-		gone.Create = []string{a.CreateCommand(t)}
+		gone.Create = []string{a.CreateCommand(a.dated(ctx, t))}
 		return 0, gone
 	default:
 		var settings map[string]*string
@@ -264,7 +267,7 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, err err
 // second one that never comes, the brokers would delete history for good.
 func (a *Admin) newSettings(ctx context.Context, kind Kind, names ...string) (map[string]*string, error) {
 	settings := a.Settings(kind)
-	if kind != Records && kind != Markers || settings[retention] != nil || *settings[cleanupPolicy] != "delete" {
+	if !ages(kind, settings) {
 		return settings, nil
 	}
 	oldest, ok, err := a.Oldest(ctx)

@@ -28,6 +28,37 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// A broker that does not know a new topic yet is asked again: the bridge must not say that the topic was deleted.
+func TestOpenBehindALaggingBroker(t *testing.T) {
+	cluster := fakebroker.New(t)
+	asked := 0
+	cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if asked++; asked%2 == 0 {
+			return nil, nil, false
+		}
+		resp := kreq.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		for _, r := range kreq.(*kmsg.DescribeConfigsRequest).Resources {
+			unknown := kmsg.NewDescribeConfigsResponseResource()
+			unknown.ResourceType, unknown.ResourceName = r.ResourceType, r.ResourceName
+			unknown.ErrorCode = kerr.UnknownTopicOrPartition.Code
+			resp.Resources = append(resp.Resources, unknown)
+		}
+		return resp, nil, true
+	})
+	a := &Admin{
+		Plan: Plan{Creation: Creation{Partitions: 2, Replication: 1}}, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Client: fakebroker.Client(t, cluster, kgo.MetadataMinAge(10*time.Millisecond)),
+		Oldest: func(context.Context) (time.Time, bool, error) { return time.Time{}, false, nil },
+	}
+	if partitions, limit, err := a.Open(t.Context(), "new"); err != nil || partitions != 2 || limit != usualLimit {
+		t.Errorf("%d partitions, %d bytes, %v", partitions, limit, err)
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times for the settings", asked)
+	}
+}
+
 // A topic that the brokers reject is named, with their reason, for which there is advice.
 func TestCreateIsRejected(t *testing.T) {
 	adm := fakebroker.Admin(t, fakebroker.New(t))
@@ -71,7 +102,7 @@ func TestCreateKeepsRecordsAtOnce(t *testing.T) {
 					return time.Now().Add(-c.oldest), c.oldest > 0, nil
 				},
 			}
-			if _, err := a.Open(t.Context(), "new"); err != nil {
+			if _, _, err := a.Open(t.Context(), "new"); err != nil {
 				t.Fatal(err)
 			}
 			all, err := Read(t.Context(), a.admin(), "new")

@@ -38,6 +38,14 @@ type Topic struct {
 	Grows      int       // the same, when the bridge has made as many topics as it may
 }
 
+// usualRetention is Kafka's default of log.retention.hours. A printed command cannot depend on what the brokers have.
+const usualRetention = 7 * 24 * time.Hour
+
+// ages reports whether the brokers' retention may delete records of a new topic because their events are old.
+func ages(kind Kind, settings map[string]*string) bool {
+	return (kind == Records || kind == Markers) && settings[retention] == nil && *settings[cleanupPolicy] == "delete"
+}
+
 // Plan says what the topics of a bridge hold, and which of them the bridge may create.
 type Plan struct {
 	Creation
@@ -147,11 +155,19 @@ func (e *MissingError) Remedy() string {
 }
 
 // withPartitions adds to the error of a missing topic what it had.
-func (p *Plan) withPartitions(err error, had map[string]int32) error {
+func (a *Admin) withPartitions(ctx context.Context, err error, had map[string]int32) error {
 	if gone, is := errors.AsType[*MissingError](err); is {
-		return p.Lost(&Topic{Kind: Records, Name: gone.Topic, Partitions: had[gone.Topic]})
+		return a.Lost(a.dated(ctx, &Topic{Kind: Records, Name: gone.Topic, Partitions: had[gone.Topic]}))
 	}
 	return err
+}
+
+// dated returns the topic with the time of its oldest event.
+func (a *Admin) dated(ctx context.Context, t *Topic) *Topic {
+	if t.Kind == Records || t.Kind == Markers {
+		t.Oldest, _, _ = a.Oldest(ctx) // if it is unknown, check warns of the topic
+	}
+	return t
 }
 
 // Lost returns the error for a topic that had records.
@@ -176,7 +192,7 @@ func (a *Admin) Missing(ctx context.Context, wanted ...Topic) error {
 		case all == nil:
 			all = gone
 		}
-		all.Create = append(all.Create, a.CreateCommand(&wanted[i]))
+		all.Create = append(all.Create, a.CreateCommand(a.dated(ctx, &wanted[i])))
 	}
 	if all == nil {
 		return nil
@@ -191,6 +207,9 @@ func (p *Plan) CreateCommand(t *Topic) string {
 		text += fmt.Sprintf(" --replication-factor %d", p.Replication)
 	}
 	settings := p.Settings(t.Kind)
+	if ages(t.Kind, settings) && !t.Oldest.IsZero() && time.Since(t.Oldest) > usualRetention {
+		settings[retention] = new(forever)
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		text += " --config " + name + "=" + *settings[name]
 	}
