@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 )
 
@@ -41,10 +42,14 @@ func NewOrder() *Order { return &Order{} }
 func (o *Order) Note(r Record) {
 	l := o.lanes.of(&r)
 	if r.seeks() {
+		came, newest := len(l.shards) > 0, l.segment
 		*l = orderLane{headed: l.headed, shards: map[uint64]inShard{}}
-		if _, to, _ := bytes.Cut(r.Header("seek"), []byte(" ")); o.Exact {
-			p, _ := parsePosition(slices.Concat(to, []byte("/0/0/0/0"))) // zero of a time
-			l.segment = p.segment
+		if from, to, _ := bytes.Cut(r.Header("seek"), []byte(" ")); o.Exact {
+			if came && segmentOf(from) < newest {
+				o.add(&r, "the marker names a seek from %s, and an event of segment %s came before it", from,
+					segmentText(newest))
+			}
+			l.segment = segmentOf(to) // zero of a time
 			l.from, _ = parseClock(to)
 		}
 	}
@@ -68,9 +73,7 @@ func (o *Order) Note(r Record) {
 	last, known := l.shards[pos.shard]
 	switch c := slices.Compare(pos.inShard[:], last.pos.inShard[:]); {
 	case pos.segment < l.segment:
-		s := l.segment
-		o.add(&r, "the event at %s comes after one of segment %04d/%02d/%02d/%04d",
-			header, s/1e8, s/1e6%100, s/1e4%100, s%1e4)
+		o.add(&r, "the event at %s comes after one of segment %s", header, segmentText(l.segment))
 		return
 	case known && c == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s is repeated", header)
@@ -79,6 +82,16 @@ func (o *Order) Note(r Record) {
 		o.add(&r, "the event at %s comes after the one in chunk %05d at %d/%d", header, at[0], at[1], at[2])
 	}
 	l.shards[pos.shard] = inShard{formOf(&r), pos}
+}
+
+// segmentOf returns a segment as a number, 0 of other texts.
+func segmentOf(text []byte) uint64 {
+	p, _ := parsePosition(slices.Concat(text, []byte("/0/0/0/0")))
+	return p.segment
+}
+
+func segmentText(s uint64) string {
+	return fmt.Sprintf("%04d/%02d/%02d/%04d", s/1e8, s/1e6%100, s/1e4%100, s%1e4)
 }
 
 // Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without

@@ -24,8 +24,8 @@ type Replay struct {
 	// Moves says that keys move between partitions. The order of records on two partitions is unknown, so the order is
 	// not checked.
 	Moves bool
-	// Returns says that a seek whose events come again has brought all that is required of them: a key of which some
-	// came ends on its newest.
+	// Returns says that a seek back has brought all required events again: a key of which some came again ends on its
+	// newest. ExpectOnce adds exceptions.
 	Returns bool
 	// EncodingTime declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
 	EncodingTime bool
@@ -46,6 +46,9 @@ func (v *Replay) Expect(r Record, required bool) {
 	}
 }
 
+// ExpectOnce adds a required event that a seek back may not have brought again yet.
+func (v *Replay) ExpectOnce(r Record) { v.expect(&r, replayRequired|replayOnce) }
+
 // Doubt adds an event of which nobody knows whether it is required. Doubtful counts it if it is missing.
 func (v *Replay) Doubt(r Record) { v.expect(&r, replayDoubtful) }
 
@@ -54,7 +57,7 @@ func (v *Replay) expect(r *Record, flag uint64) {
 		return
 	}
 	e := v.eventOf(r)
-	if e.rest |= flag; flag == replayRequired {
+	if e.rest |= flag; flag&replayRequired != 0 {
 		v.Required++
 	}
 	c, _ := v.keys.at(r.Key)
@@ -187,7 +190,7 @@ func (v *Replay) Doubtful() (n int64) {
 }
 
 // stale adds keys that end on an older event than required. Repeated events come in order, so no older event comes
-// after the newest required one.
+// after the newest that has come again.
 func (v *Replay) stale(f *failures) {
 	var keys []string
 	for key, c := range v.keys {
@@ -235,6 +238,7 @@ const (
 	replayDoubtful
 	replayTombstone
 	replayTimed
+	replayOnce
 
 	timeBits   = 0xffffff << 8
 	headerBits = 0xffffffff << 32
@@ -314,10 +318,10 @@ func (c *chain) find(e *event) int {
 	return best
 }
 
-// newest returns the last of the required events, or -1.
+// newest returns the last of the required events that a seek has brought again, or -1.
 func (c *chain) newest() int {
 	for i, e := range slices.Backward(c.events) {
-		if e.rest&replayRequired != 0 {
+		if e.rest&(replayRequired|replayOnce) == replayRequired {
 			return i
 		}
 	}

@@ -46,11 +46,19 @@ type Resolved struct {
 type lane struct {
 	last    clock
 	markers []clock // rising, each once
+	same    int     // how many have the time of the last one
 	sought  bool    // a seek has taken the last promise back, and no newer marker has come since
-	seek    clock   // the marker of the last seek
+	moves   []moved // by the markers of seeks
 	seeks   naming
 	gaps    naming
 	upTo    int64 // of markers in a topic of their own
+}
+
+// moved is a seek by its marker: the time, the header, and which one of that time it is on its partition; 0: unknown.
+type moved struct {
+	at     clock
+	header string
+	same   int
 }
 
 // naming counts the markers with a header that names two places in the feed.
@@ -98,10 +106,8 @@ func (v *Resolved) Note(r Record) {
 		v.add(&r, "the marker has time %s, which with these settings no segment of the feed explains", at)
 	}
 	v.heed(&r, l)
-	if r.seeks() {
-		if l.seek = at; !v.Repeats && len(l.markers) > 0 && at.compare(l.last) > 0 {
-			v.add(&r, "the marker names a seek, and does not repeat the one before, %s", l.last)
-		}
+	if r.seeks() && !v.Repeats && len(l.markers) > 0 && at.compare(l.last) > 0 {
+		v.add(&r, "the marker names a seek, and does not repeat the one before, %s", l.last)
 	}
 	if r.In != "" {
 		v.checkOffset(&r, l)
@@ -110,10 +116,14 @@ func (v *Resolved) Note(r Record) {
 	case len(l.markers) > 0 && c < 0:
 		v.add(&r, "the marker %s comes after %s", at, l.last)
 	case len(l.markers) == 0 || c > 0:
-		l.last, l.sought = at, r.seeks()
+		l.last, l.same, l.sought = at, 1, r.seeks()
 		l.markers = append(l.markers, at)
 	default:
+		l.same++
 		l.sought = l.sought || r.seeks()
+	}
+	if r.seeks() {
+		l.moves = append(l.moves, moved{at, string(r.Header("seek")), l.same})
 	}
 }
 
@@ -147,6 +157,7 @@ func (v *Resolved) Failures() []Failure {
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		lanes := topics[topic]
 		sorted := v.wanted(lanes)
+		v.seeksEverywhere(f, topic, lanes)
 		var last clock
 		for _, l := range lanes {
 			if l.last.compare(last) > 0 {
@@ -191,6 +202,43 @@ func (v *Resolved) Failures() []Failure {
 		}
 	}
 	return f.Failures()
+}
+
+// seeksEverywhere adds the seeks that some partitions have and others lack: one transaction writes the marker of a seek
+// to all of them.
+func (v *Resolved) seeksEverywhere(f *failures, topic string, lanes map[int32]*lane) {
+	known := map[moved]bool{}
+	for _, p := range slices.Sorted(maps.Keys(lanes)) {
+		for _, m := range lanes[p].moves {
+			if _, late := v.late[p]; late && m.at == lanes[p].markers[0] {
+				m.same = 0
+			}
+			if v.Repeats || known[m] {
+				continue
+			}
+			known[m] = true
+			for _, q := range slices.Sorted(maps.Keys(lanes)) {
+				if _, late := v.late[q]; v.lacks(lanes[q], late, m) {
+					f.end("%s, partition %d lacks the seek %q at the marker %s, which partition %d has",
+						topic, q, m.header, m.at, p)
+				}
+			}
+		}
+	}
+}
+
+// lacks reports whether a partition lacks a seek. By the state the bridge may be writing its markers just now.
+func (v *Resolved) lacks(l *lane, late bool, m moved) bool {
+	has := slices.ContainsFunc(l.moves, func(o moved) bool {
+		return o.at == m.at && o.header == m.header && (late || m.same == 0 || o.same == m.same)
+	})
+	switch {
+	case has, len(l.markers) == 0, late && l.markers[0].compare(m.at) >= 0:
+		return false
+	case l.last == m.at && (m.same == 0 || l.same < m.same):
+		return v.Seeks == math.MaxInt64
+	}
+	return l.last.compare(m.at) >= 0 || v.Seeks == math.MaxInt64
 }
 
 // heed judges and counts what markers say of the bridge, which validators and consumers believe.
@@ -246,8 +294,10 @@ func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
 		for _, m := range l.markers {
 			all[m] = true
 		}
-		if l.seek.compare(seek) > 0 {
-			seek = l.seek
+		for _, m := range l.moves {
+			if m.at.compare(seek) > 0 {
+				seek = m.at
+			}
 		}
 	}
 	for m, due := range v.expected {

@@ -72,6 +72,25 @@ func TestSeek(t *testing.T) {
 			rs[i].Headers = append(slices.Clone(rs[i].Headers), Header{"seek", []byte("2020/05/27/0100 2020/05/27/0000")})
 			return rs
 		}, "resolved"},
+		"a repeated marker of a partition names one, too": {func(rs []Record) []Record {
+			i := slices.IndexFunc(rs[at:], isMarker) + at
+			rs[i].Headers = append(slices.Clone(rs[i].Headers), Header{"seek", []byte("2020/05/27/0200 2020/05/27/0000")})
+			return rs
+		}, "resolved"},
+		"the last marker of a partition comes twice, and names one": {func(rs []Record) []Record {
+			r := rs[len(rs)-1]
+			r.Headers = append(slices.Clone(r.Headers), Header{"seek", []byte("2020/05/27/0300 2020/05/27/0000")})
+			return append(rs, r)
+		}, "resolved"},
+		"a seek from before what came": {func(rs []Record) []Record {
+			for i := range rs[:at] {
+				if rs[i].seeks() {
+					drop(&rs[i], "seek")
+					rs[i].Headers = append(rs[i].Headers, Header{"seek", []byte("2020/05/27/0000 2020/05/27/0100")})
+				}
+			}
+			return rs
+		}, "order"},
 		"an event from before the place": {func(rs []Record) []Record {
 			return slices.Insert(rs, at, data(0, 0, 0), data(1, 1, 0), data(2, 2, 0))
 		}, "order"},

@@ -329,8 +329,8 @@ func (s *judgedTopic) look(ctx context.Context) error {
 	if again == nil || again.Frontier == nil {
 		again = s.v.state.State
 	}
-	if s.feed != nil { // and was not moved meanwhile
-		s.feed.Returns = s.v.Kafka.Transactional && again.Frontier.Epoch == s.v.state.Frontier.Epoch
+	if s.feed != nil && again.Frontier.Epoch != s.v.state.Frontier.Epoch { // it was moved meanwhile
+		s.feed.Returns = false
 	}
 	s.bounds(again.Frontier)
 	s.knowScans(again)

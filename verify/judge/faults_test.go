@@ -189,11 +189,13 @@ func faults() []fault {
 		{"the newest of a key does not come again", func(v *victim) bool {
 			for p, rs := range v.data.records {
 				since := map[string]int{} // that came again, by key
-				again := false
+				came, again := map[string]bool{}, false
 				for _, r := range rs {
-					if again = again || header(r, "seek") != "" && r.Key == nil; again && r.Key != nil {
+					id := header(r, "position") + string(r.Key) + string(r.Value)
+					if again = again || r.Key != nil && came[id]; again && r.Key != nil {
 						since[string(r.Key)]++
 					}
+					came[id] = true
 				}
 				for i, r := range slices.Backward(rs) {
 					if since[string(r.Key)] > 1 && v.came(r) {

@@ -196,6 +196,7 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 		pass:   p, encoder: s.encoder, counts: s.growth.counts(), upTo: p.v.Until,
 	}
 	c.EncodingTime, c.Moves = p.v.Record.Envelope == envelope.Enriched, s.growth.grew()
+	c.Returns = p.v.Kafka.Transactional
 	if c.cutAt, err = s.cuts(ctx); err != nil {
 		return nil, err
 	}
@@ -212,6 +213,7 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 			return nil, err
 		}
 		c.encoder.PinKey(keys) // a replay uses the schema of another topic
+		c.again = span.again
 		c.upTo = cmp.Or(c.upTo, span.resolved)
 		p.guessRange(span)
 	}
@@ -384,6 +386,7 @@ type comparison struct {
 	upTo    envelope.Timestamp       // only events up to it are required; zero: all that the state covers
 	cutAt   map[int32]source.Segment // the first segment left of partitions whose start is deleted
 	fedFrom time.Time                // segments before are not delivered, because a scan shows what they left
+	again   map[int32]*repeated      // what the last seek of a partition has brought again; nil: all
 	first   source.Segment           // with an event for the topic
 	ends    []int64                  // for each finished segment, how many records there are up to its end
 
@@ -431,16 +434,40 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, d
 	if required {
 		c.must++
 	}
+	once := required && !c.returned(seg, rec.Key)
 	for _, r := range recordsOf(rec, c.pass.v.avro) {
-		if doubtful {
+		switch {
+		case doubtful:
 			c.Doubt(r)
-		} else {
+		case once:
+			c.ExpectOnce(r)
+		default:
 			c.Expect(r, required)
 		}
 		if !scanned && !before {
 			c.records++
 		}
 	}
+}
+
+// returned reports whether the last seek, if it went back to before a segment, has brought all of that again. With
+// transactions each finished segment has its marker, so markers count segments, unless the feed has lost one of them.
+func (c *comparison) returned(seg source.Segment, key []byte) bool {
+	if len(c.again) == 0 || c.pass.v.Until != (envelope.Timestamp{}) { // all came before the marker that is the end
+		return true
+	}
+	a := c.again[c.pass.v.Records.Partition(key, c.counts[0])]
+	if a == nil || seg.Compare(a.after) <= 0 {
+		return true
+	}
+	left := a.markers
+	for _, f := range slices.Backward(c.pass.over) {
+		if f.segment.Compare(a.after) <= 0 {
+			break
+		}
+		left--
+	}
+	return left > 0 && c.pass.v.Kafka.Transactional && source.Before(c.pass.extent.oldest).Compare(a.after) <= 0
 }
 
 // Note implements verify.Validator. Records whose events the feed has no more can't be compared.

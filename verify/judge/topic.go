@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -16,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
@@ -294,12 +296,46 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 
 // span is the part of the feed that a topic has, by its own records: the first and the newest event, zero if they have
 // no time, the newest marker, and the marker that all partitions have.
-type span struct{ first, newest, last, resolved envelope.Timestamp }
+type span struct {
+	first, newest, last, resolved envelope.Timestamp
+
+	again map[int32]*repeated // by partition, if it has a seek
+}
+
+// repeated is how far the last seek has come again: up to a segment, and then as many as there are markers behind it.
+type repeated struct {
+	after   source.Segment
+	markers int
+}
+
+// heed looks at a record of the partition.
+func (a *repeated) heed(r *verify.Record) {
+	pos, err := source.ParsePosition(string(r.Header("position")))
+	switch before := source.Before(pos.Segment); {
+	case r.Key == nil:
+		a.markers++
+	case err == nil && before.Compare(a.after) > 0: // all up to it came before
+		*a = repeated{after: before}
+	}
+}
 
 // span reads the span of the topic, and the id of the schema that its Avro keys begin with.
 func (t *topic) span(ctx context.Context) (s span, keys int, err error) {
+	s.again = map[int32]*repeated{}
 	err = t.readAll(ctx, func(r verify.Record) (more bool) {
-		if r.Key == nil || r.Scanned() {
+		_, place, sought := strings.Cut(string(r.Header("seek")), " ")
+		if target, err := history.ParseTarget(place); sought && r.Key == nil && err == nil {
+			after, _ := target.Begin()
+			s.again[r.Partition] = &repeated{after: after}
+			return true
+		}
+		if r.Scanned() {
+			return true
+		}
+		if again := s.again[r.Partition]; again != nil {
+			again.heed(&r)
+		}
+		if r.Key == nil {
 			return true
 		}
 		if len(r.Key) >= 5 && keys == 0 {

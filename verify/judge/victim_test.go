@@ -43,7 +43,8 @@ func set(r *kgo.Record, name string, change func(text []byte) []byte) (found boo
 func (v *victim) came(r *kgo.Record) bool {
 	n := 0
 	for _, other := range v.data.records[r.Partition] {
-		if other.Key != nil && header(other, "position") == header(r, "position") {
+		if other.Key != nil && header(other, "position") == header(r, "position") &&
+			bytes.Equal(other.Value, r.Value) {
 			n++
 		}
 	}
