@@ -274,6 +274,8 @@ type form uint8
 const (
 	asValue form = 1 << iota
 	asTombstone
+
+	repeatedForms = iota // by so many bits forms that came again are shifted
 )
 
 func formOf(r *Record) form {

@@ -19,16 +19,33 @@ type Unique struct {
 	Again int64 // events that are repeated after a seek
 
 	failures
-	rounds rounds
-	first  map[id]spot
-	copies map[id]spot // of events that are in the log more than once, by id and position
+	repeats repeats
+	rounds  rounds
+	first   map[id]spot
+	copies  map[id]spot // of events that are in the log more than once, by id and position
+}
+
+// repeats are the records that come a second time.
+type repeats struct {
+	records  int64
+	more     bool         // others come more often
+	reorders bool         // not as they came first
+	lanes    lanes[int64] // the offset of what the last one repeats
+}
+
+func (s *repeats) add(r *Record, of *spot) {
+	last, again := s.lanes.of(r), formOf(r)<<repeatedForms
+	s.more = s.more || of.forms&again != 0
+	s.reorders = s.reorders || of.partition != r.Partition || of.offset < *last
+	of.forms |= again
+	s.records, *last = s.records+1, of.offset
 }
 
 // spot is where the first record of an event is, for the failure of a repeated one.
 type spot struct {
 	offset    int64
 	partition int32
-	forms     form
+	forms     form // and those that came again, shifted
 	round     uint16
 	position  uint32 // hash of the header; 0 without one
 }
@@ -77,11 +94,22 @@ func (u *Unique) Note(r Record) {
 		if position == 0 && !r.Scanned() {
 			hint = "; without headers, an event that Azure's log holds twice looks the same"
 		}
+		u.repeats.add(&r, &at)
+		known[x] = at
 		u.add(&r, "%s is repeated; first on partition %d at offset %d%s", what, at.partition, at.offset, hint)
 	default:
 		at.forms |= now.forms
 		known[x] = at
 	}
+}
+
+// Doubled returns how many records there are, each twice, and whether both times in the same order. It returns 0 if not
+// all come twice.
+func (u *Unique) Doubled() (n int64, ordered bool) {
+	if s := &u.repeats; !s.more && u.checked == 2*s.records {
+		return s.records, !s.reorders
+	}
+	return 0, false
 }
 
 // positionOf returns a hash of where the event is in the log, 0 if the record does not say.

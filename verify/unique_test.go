@@ -46,6 +46,50 @@ func TestTwiceInTheLog(t *testing.T) {
 	}
 }
 
+// A topic in which all comes twice is one of a bridge that has begun again.
+func TestDoubled(t *testing.T) {
+	log := []Record{data(0, 0, 0), data(8, 0, 0), data(1, 1, 0), data(2, 2, 0)}
+	gone := log[0]
+	gone.Value = nil // DELETES=both
+	log = slices.Insert(log, 1, gone)
+	swapped := slices.Clone(log)
+	swapped[0], swapped[1], swapped[2] = log[2], log[0], log[1]
+	for name, c := range map[string]struct {
+		then    []Record
+		n       int64
+		ordered bool
+	}{
+		"all":                    {log, 5, true},
+		"in another order":       {swapped, 5, false},
+		"but for one":            {log[1:], 0, false},
+		"one more often":         {append(slices.Clone(log[1:]), log[1]), 0, false},
+		"not again":              {nil, 0, false},
+		"again and again":        {slices.Concat(log, log), 0, false},
+		"on another partition":   {elsewhere(log), 5, false},
+		"and one that was not":   {append(slices.Clone(log), data(3, 3, 0)), 0, false},
+		"a tombstone once":       {slices.Delete(slices.Clone(log), 1, 2), 0, false},
+		"a tombstone in between": {slices.Concat(log[1:2], log[:1], log[2:]), 5, true}, // of one event
+	} {
+		u, next := NewUnique(), map[int32]int64{}
+		for _, r := range slices.Concat(log, c.then) {
+			r.Offset = next[r.Partition]
+			next[r.Partition]++
+			u.Note(r)
+		}
+		if n, ordered := u.Doubled(); n != c.n || ordered != c.ordered {
+			t.Errorf("%s: %d, in order: %t", name, n, ordered)
+		}
+	}
+}
+
+func elsewhere(rs []Record) []Record {
+	rs = slices.Clone(rs)
+	for i := range rs {
+		rs[i].Partition++
+	}
+	return rs
+}
+
 // In a topic with added partitions a sweep can write a deletion for the record in each partition. A row stays once.
 func TestSweptTwiceAfterGrowth(t *testing.T) {
 	gone := listedLater(3)

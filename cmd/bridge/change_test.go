@@ -41,6 +41,10 @@ func TestReset(t *testing.T) {
 	if want, _ := positions(before); !slices.Equal(events, want) {
 		t.Errorf("%d events after the reset, want all %d", len(events), len(want))
 	}
+	if code, stdout, _ := call(t, "verify", "--feed"); code != exitBroken || strings.Split(stdout, "\n")[1] !=
+		"all 717 records are there twice, in the same order: was the bridge reset, or its state lost?" {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
 }
 
 // While an instance runs, status says so, and seek and reset need --force. The instance continues then.

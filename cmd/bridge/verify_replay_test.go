@@ -41,6 +41,11 @@ func TestVerifyReplay(t *testing.T) {
 	if code, _, stderr := call(t, "replay", "--cleanup", "--topic", "again"); code != exitOK {
 		t.Fatal(stderr)
 	}
+	if _, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); strings.Count(stdout+stderr,
+		"no state says which part of the feed the topic has") != 1 ||
+		!strings.Contains(stdout, "not checked  replay     the topic has every event") {
+		t.Errorf("not once: %s%s", stdout, stderr)
+	}
 	const remedy = "set BRIDGE_START and BRIDGE_END_TIME to its --from and --to"
 	verify("", exitFailed, "could not be checked: replay: ")
 	verify("", exitFailed, "100 events of the feed may be missing before its first one")

@@ -23,6 +23,7 @@ type Report struct {
 	// Twice counts further copies of events that Azure's log holds more than once, at positions of their own.
 	Twice   int64         `json:"twice_in_log,omitempty"`
 	Others  []otherReport `json:"others,omitempty"` // what other bridges wrote; not judged
+	Cause   string        `json:"cause,omitempty"`  // of many faults
 	Checks  []checkReport `json:"checks"`
 	Notes   []string      `json:"notes,omitempty"`
 	Problem string        `json:"problem,omitempty"` // why something that applies was not checked
@@ -108,6 +109,10 @@ func (r *Report) fill(t *judgedTopic) {
 	checks, feed, pass, state := t.checks, t.feed, t.pass, t.v.state
 	if r.Records == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)
+	}
+	if n, ordered := checks.unique.Doubled(); n > 0 {
+		r.Cause = fmt.Sprintf("all %s are there twice%s: was the bridge reset, or its state lost?",
+			plain.Count(n, "record"), when(ordered, ", in the same order"))
 	}
 	r.Scans = checks.scan.Rows()
 	eventless := checks.scan.Checked() == r.Records // there is nothing to check in events yet
@@ -225,6 +230,9 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "topic %s: %s and %s on %s\n", r.Topic,
 		plain.Count(r.Records, "record"), plain.Count(r.Markers, "marker"), plain.Count(r.Partitions, "partition"))
+	if r.Cause != "" {
+		fmt.Fprintf(&b, "%s\n", r.Cause)
+	}
 	for _, s := range r.Scans {
 		kind := "scan"
 		if s.Initial {
@@ -250,8 +258,10 @@ func (r *Report) Text() string {
 	}
 	var without []string
 	for _, c := range r.Checks {
-		switch c.Status {
-		case NotChecked:
+		switch {
+		case r.Problem == c.Name+": "+c.Reason: // which stands at the end of all
+			fmt.Fprintf(&b, "not checked  %-9s  %s\n", c.Name, c.Promise)
+		case c.Status == NotChecked:
 			without = append(without, fmt.Sprintf("%s (%s)", c.Name, c.Reason))
 		default:
 			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
