@@ -41,6 +41,9 @@ func NewTopics(template, account string) (*Topics, error) {
 	if template == "" || strings.ContainsAny(rest, "{}") {
 		return nil, fmt.Errorf("topic %q: want a name, which may contain {account} and {container}", template)
 	}
+	if strings.HasPrefix(template, "__") {
+		return nil, fmt.Errorf("topic %q: names that begin with __ are Kafka's own", template)
+	}
 	t := &Topics{template: template, account: account, names: map[origin]string{}, owner: map[string]origin{}}
 	t.byAccount, t.byContainer = strings.Contains(template, "{account}"), strings.Contains(template, "{container}")
 	if !t.byAccount && !t.byContainer {

@@ -36,7 +36,7 @@ func TestTopics(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "{", "a}", "{blob}", "{{container}"} {
+	for _, bad := range []string{"", "{", "a}", "{blob}", "{{container}", "__consumer_offsets"} {
 		if _, err := NewTopics(bad, ""); err == nil {
 			t.Errorf("%q is taken for a template", bad)
 		}

@@ -87,8 +87,19 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 // invalid is how package flag reports a value that does not parse.
 var invalid = regexp.MustCompile(`^(invalid value .* for flag -(\S+)): parse error$`)
 
-// explained says what a flag wants in place of "parse error".
+// explained says what a flag wants in place of "parse error", and which flag a mistyped one may be.
 func explained(fs *flag.FlagSet, err error) error {
+	if name, is := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); is {
+		var names []string
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		if near := config.Nearest(name, names, 2); near != "" {
+			return fmt.Errorf("unknown flag --%s (did you mean --%s?)", name, near)
+		}
+		return fmt.Errorf("unknown flag --%s", name)
+	}
+	if name, is := strings.CutPrefix(err.Error(), "flag needs an argument: -"); is {
+		return fmt.Errorf("--%s needs a value", name)
+	}
 	m := invalid.FindStringSubmatch(err.Error())
 	if m == nil {
 		return err

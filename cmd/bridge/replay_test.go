@@ -88,6 +88,20 @@ func TestReplay(t *testing.T) {
 		exitOK || !strings.Contains(stdout, "the feed begins with segment 2020/01/16/2100") {
 		t.Errorf("of what the feed has not: exit code %d: %s%s", code, stdout, stderr)
 	}
+	for args, says := range map[string]string{
+		"--topic again --name of.another":    "--name of.another is not of a replay to topic again",
+		"--topic gone --name b.replay.again": "--name b.replay.again is not of a replay to topic gone",
+	} {
+		setenv(t, "BRIDGE_NAME", "of.another")
+		setenv(t, "BRIDGE_TOPIC", "anothers")
+		runToEnd(t)
+		setenv(t, "BRIDGE_NAME", "b")
+		setenv(t, "BRIDGE_TOPIC", changes)
+		code, stdout, stderr = call(t, append([]string{"replay", "--cleanup"}, strings.Fields(args)...)...)
+		if code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
 	for range 2 {
 		code, stdout, stderr = call(t, "replay", "--cleanup", "--topic", "again")
 		if code == exitOK != strings.Contains(stdout, "b.replay.again.offsets is deleted") {

@@ -205,14 +205,16 @@ func TestStateIsDeleted(t *testing.T) {
 func TestSeekBeforeTheFirstStart(t *testing.T) {
 	t.Parallel()
 	c := clusterFor(t)
-	code, stdout, _ := call(t, "seek", "--to", "2020/05/29/1700")
-	if code != exitOK || !strings.HasSuffix(stdout, "nothing changed; add --yes --force\n") {
-		t.Errorf("exit code %d: %s", code, stdout)
-	}
-	code, _, stderr := call(t, "seek", "--to", "2020/05/29/1700", "--yes")
-	if code != exitFailed || !strings.Contains(stderr, "no bridge of the name b has run on these brokers: "+
-		"correct BRIDGE_NAME or BRIDGE_KAFKA_BROKERS, or add --force") {
-		t.Errorf("exit code %d: %s", code, stderr)
+	for _, verb := range []string{"seek --to 2020/05/29/1700", "reset"} {
+		code, stdout, _ := call(t, strings.Fields(verb)...)
+		if code != exitOK || !strings.HasSuffix(stdout, "nothing changed; add --yes --force\n") {
+			t.Errorf("%s: exit code %d: %s", verb, code, stdout)
+		}
+		code, _, stderr := call(t, append(strings.Fields(verb), "--yes")...)
+		if code != exitFailed || !strings.Contains(stderr, "no bridge of the name b has run on these brokers: "+
+			"correct BRIDGE_NAME or BRIDGE_KAFKA_BROKERS, or add --force") {
+			t.Errorf("%s --yes: exit code %d: %s", verb, code, stderr)
+		}
 	}
 	if listed, err := fakebroker.Admin(t, c).ListTopics(t.Context()); err != nil || len(listed) > 0 {
 		t.Errorf("%v, %v", listed.Names(), err)

@@ -149,7 +149,8 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		{"never", "verify --feed --topic changes", exitSettings, "Set BRIDGE_NAME=blobfeed\n"},
 		{"blobfeed", "verify --topic copy", exitOK, ""},
 		{"never", "verify --topic copy", exitOK, ""},
-		{"never", "status", exitFailed, neverRan}, {"never", "reset --yes", exitFailed, neverRan},
+		{"never", "status", exitFailed, neverRan},
+		{"never", "reset --yes", exitFailed, "no bridge of the name never has run"},
 		{"never", "seek --to earliest --yes", exitFailed, "no bridge of the name never has run"},
 		{"never", "scan", exitFailed, neverRan}, {"never", "dump --state", exitFailed, neverRan},
 	} {

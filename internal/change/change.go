@@ -26,9 +26,8 @@ import (
 
 // Kind is what to change: Seek or Reset.
 type Kind struct {
-	begins bool // also says where a bridge begins that has never run
-	fill   func(context.Context, *offsets.State, *Plan) error
-	apply  func(context.Context, *offsets.Seized) error
+	fill  func(context.Context, *offsets.State, *Plan) error
+	apply func(context.Context, *offsets.Seized) error
 }
 
 // Plan is a change of one state. Its JSON is the answer of the verbs.
@@ -60,7 +59,7 @@ type Row struct {
 func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind) (*Plan, error) {
 	state, err := r.State(ctx)
 	never, missing := errors.AsType[*status.NeverRanError](err)
-	if missing && (never.Group || kind.begins) {
+	if missing {
 		state, err = &offsets.State{Cursors: make([]*offsets.Cursor, c.OffsetsLeases)}, nil
 	}
 	if err != nil {

@@ -164,8 +164,13 @@ func (r *Replay) CleanUp(ctx context.Context) (topic string, err error) {
 		return "", plain.SettingsErrorf("--name %s is the live bridge's: see bridge reset", name)
 	}
 	c.Name = name
-	err = setup.InState(ctx, &c, func(ctx context.Context, in *status.Reader, _ *offsets.State) error {
+	err = setup.InState(ctx, &c, func(ctx context.Context, in *status.Reader, s *offsets.State) error {
 		topic = in.Topic
+		if f := s.Frontier; f != nil &&
+			(f.Settings[offsets.FrozenTopic] != r.Topic || f.Settings[offsets.FrozenEnd] == "") {
+			return plain.SettingsErrorf("--name %s is not of a replay to topic %s: bridge reset deletes the progress "+
+				"of a bridge", name, r.Topic)
+		}
 		group, err := in.Group(ctx)
 		if err != nil {
 			return err
@@ -183,6 +188,10 @@ func (r *Replay) CleanUp(ctx context.Context) (topic string, err error) {
 		}
 		return nil
 	})
+	if errors.As(err, new(*status.NeverRanError)) {
+		err = fmt.Errorf("there is no topic %s: no replay to topic %s has run, or its state is deleted; check "+
+			"--topic, --name and BRIDGE_NAME", plain.StateTopic(name), r.Topic)
+	}
 	return topic, err
 }
 

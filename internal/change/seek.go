@@ -17,7 +17,6 @@ import (
 // Seek moves the place at which the bridge continues. The feed is nil if the settings name none.
 func Seek(to history.Target, feed *setup.Source) Kind {
 	return Kind{
-		begins: true,
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
 			if f := s.Frontier; f != nil && feed != nil && f.Feed != "" && f.Feed != feed.ID {

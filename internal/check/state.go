@@ -55,6 +55,10 @@ func (ck *checker) state(ctx context.Context) {
 		if at, err := history.ParseTime(start); err == nil && time.Unix(0, at.Wall).After(ck.now) {
 			status, begins = Warning, begins+", which is in the future: it delivers nothing until then"
 		}
+		if end, oldest := ck.bridge.Feed.End.Wall, ck.oldest(ctx); end > 0 && end < oldest.UnixNano() {
+			status, begins = Warning, begins+" and ends at "+ck.bridge.Records.Frozen[offsets.FrozenEnd]+
+				", before the first segment, "+oldest.UTC().Format(time.RFC3339)+": it delivers nothing"
+		}
 		if ck.bridge.Feed.InitialScan == bridge.ScanYes || ck.bridge.Feed.InitialScan == bridge.ScanOnly {
 			begins = "run begins with a scan of the account"
 		}

@@ -88,7 +88,7 @@ func (c *Config) validateSource(p *problems) {
 	if i := c.Identity(); c.SourceAuth == "client_secret" && (i.Tenant == "" || i.ClientID == "") {
 		p.add("SOURCE_AUTH", "client_secret needs the variables %s and %s", tenant, client)
 	}
-	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok && !filepath.IsAbs(path) {
+	if strings.HasPrefix(c.SourceURL, "file:") && !strings.HasPrefix(c.SourceURL, "file:///") {
 		p.add("SOURCE_URL", "want file:///<absolute path>")
 	}
 }

@@ -32,10 +32,13 @@ func ParseStart(s string) (Start, error) {
 		return Start{latest: true}, nil
 	}
 	at, err := ParseTime(s)
+	if err != nil && !errors.As(err, new(*rangeError)) {
+		err = fmt.Errorf("%w, nor earliest or latest", err)
+	}
 	return Start{at: at}, err
 }
 
-// rangeError is a time that does not exist, or that an "updated" cannot express.
+// rangeError is a time that does not exist, is incomplete, or that an "updated" cannot express.
 type rangeError struct{ text, reason string }
 
 func (e *rangeError) Error() string { return fmt.Sprintf("%q is no time: %s", e.text, e.reason) }
@@ -53,6 +56,9 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 		if e, is := errors.AsType[*time.ParseError](err); is && strings.HasSuffix(e.Message, "out of range") {
 			return envelope.Timestamp{}, &rangeError{s, strings.TrimPrefix(e.Message, ": ")}
 		}
+	}
+	if _, err := time.Parse(time.DateOnly, s[:min(len(s), len(time.DateOnly))]); err == nil {
+		return envelope.Timestamp{}, &rangeError{s, "want seconds and a time zone, as in 2026-01-31T12:00:00Z"}
 	}
 	if at, err := envelope.ParseTimestamp(s); err == nil {
 		return at, nil

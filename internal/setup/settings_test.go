@@ -93,6 +93,11 @@ func TestOutputProblems(t *testing.T) {
 				"\nBRIDGE_OPTIONS: diff is only usable with"}},
 		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
 			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+		{map[string]string{"START": "now"}, []string{`BRIDGE_START: "now" is neither a time such as ` +
+			`2026-01-31T12:00:00Z or 2026-01-31, nor the text of an "updated", nor earliest or latest`}},
+		{map[string]string{"START": "2020-05-29T17:00"}, []string{
+			`BRIDGE_START: "2020-05-29T17:00" is no time: want seconds and a time zone, as in 2026-01-31T12:00:00Z`}},
+		{map[string]string{"SOURCE_URL": "file:/feed"}, []string{"BRIDGE_SOURCE_URL: want file:///<absolute path>"}},
 		{map[string]string{"START": "2020-05-29", "END_TIME": "2020-05-27"},
 			[]string{"BRIDGE_END_TIME: it is before BRIDGE_START (2020-05-29)"}},
 		{map[string]string{"OPTIONS": "!before"}, []string{"BRIDGE_OPTIONS: !before is only usable with envelope=enriched"}},
