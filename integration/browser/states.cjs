@@ -61,7 +61,7 @@ main(async (browser, [url, dir, times, ...states]) => {
     const v = {
       state, name, verdict: await page.locator('#verdict').getAttribute('class'), headline: await text('headline'), detail: await text('detail'), all: await page.locator('body').innerText(),
       overflow: await page.evaluate(overflow), broken: await page.evaluate(broken), contrast: await page.evaluate(contrast), names: await names(page), title: await page.title(), said: await page.locator('#announce').textContent(),
-      key: await text('ribbon-key'), bar: await page.evaluate(() => { const all = [...document.querySelectorAll('#hour rect')].map(r => [Number(r.getAttribute('x')), Number(r.getAttribute('x')) + Number(r.getAttribute('width'))]); return [Math.min(...all.map(r => r[0])), Math.max(...all.map(r => r[1]))]; }),
+      key: await text('ribbon-key'), current: await text('ribbon-now'), bar: await page.evaluate(() => { const all = [...document.querySelectorAll('#hour rect')].map(r => [Number(r.getAttribute('x')), Number(r.getAttribute('x')) + Number(r.getAttribute('width'))]); return [Math.min(...all.map(r => r[0])), Math.max(...all.map(r => r[1]))]; }),
       samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(), partitions: await page.locator('#parts li').count(), records: await page.locator('#records tr').count(),
       ribbon: await text('ribbon-to'), newest: await page.locator('#position dt:has-text("newest segment") + dd').textContent(),
     };
@@ -106,7 +106,6 @@ main(async (browser, [url, dir, times, ...states]) => {
     }
     return at;
   }, '127.0.0.1:50682');
-  seen.line = await spans.evaluate(() => { $('ribbon-now').textContent = ''; return $('ribbon-now').getBoundingClientRect().height; });
   await spans.context().close();
 
   seen.fleet = [];

@@ -10,7 +10,7 @@ const fates = { // in the order in which a tile of many has them
   deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
-const fateOf = f => f === 'current' && shown && shown.verdict.code === 'up_to_date' ? 'open, delivered so far' : fates[f];
+const fateOf = f => f === 'current' && shown && { up_to_date: 'open, delivered so far', degraded: 'current' }[shown.verdict.code] || fates[f];
 const rare = ['gap', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
 
 // fateBy returns what says what became of a segment.
