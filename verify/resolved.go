@@ -26,6 +26,8 @@ type Resolved struct {
 	Seeks, Gaps int64
 	// Repeats says that a marker may come twice (at_least_once).
 	Repeats bool
+	// Headers says that markers have headers, from the first one on that has.
+	Headers bool
 	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are
 	// judged.
 	Timeless bool
@@ -48,17 +50,19 @@ type lane struct {
 	markers []clock // rising, each once
 	same    int     // how many have the time of the last one
 	sought  bool    // a seek has taken the last promise back, and no newer marker has come since
-	moves   []moved // by the markers of seeks
+	moves   []moved // and lost history
+	headed  bool    // a marker with the header resolved came
 	seeks   naming
 	gaps    naming
 	upTo    int64 // of markers in a topic of their own
 }
 
-// moved is a seek by its marker: the time, the header, and which one of that time it is on its partition; 0: unknown.
+// moved is what a marker says of a seek or of lost history: its time, the header, and which one of that time it is on
+// its partition; 0: unknown.
 type moved struct {
-	at     clock
-	header string
-	same   int
+	at         clock
+	name, text string
+	same       int
 }
 
 // naming counts the markers with a header that names two places in the feed.
@@ -122,9 +126,16 @@ func (v *Resolved) Note(r Record) {
 		l.same++
 		l.sought = l.sought || r.seeks()
 	}
-	if r.seeks() {
-		l.moves = append(l.moves, moved{at, string(r.Header("seek")), l.same})
+	for _, name := range [...]string{"seek", "gap"} {
+		if text, ok := r.lookup(name); ok {
+			l.moves = append(l.moves, moved{at, name, string(text), l.same})
+		}
 	}
+	_, headed := r.lookup("resolved")
+	if v.Headers && l.headed && !headed {
+		v.add(&r, "the marker has no header resolved, and one before it has")
+	}
+	l.headed = l.headed || headed
 }
 
 // Failures implements Validator. It also compares the partitions.
@@ -157,7 +168,7 @@ func (v *Resolved) Failures() []Failure {
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		lanes := topics[topic]
 		sorted := v.wanted(lanes)
-		v.seeksEverywhere(f, topic, lanes)
+		v.movesEverywhere(f, topic, lanes)
 		var last clock
 		for _, l := range lanes {
 			if l.last.compare(last) > 0 {
@@ -204,9 +215,9 @@ func (v *Resolved) Failures() []Failure {
 	return f.Failures()
 }
 
-// seeksEverywhere adds the seeks that some partitions have and others lack: one transaction writes the marker of a seek
-// to all of them.
-func (v *Resolved) seeksEverywhere(f *failures, topic string, lanes map[int32]*lane) {
+// movesEverywhere adds the seeks and the lost history that some partitions have and others lack: one transaction writes
+// a marker to all of them.
+func (v *Resolved) movesEverywhere(f *failures, topic string, lanes map[int32]*lane) {
 	known := map[moved]bool{}
 	for _, p := range slices.Sorted(maps.Keys(lanes)) {
 		for _, m := range lanes[p].moves {
@@ -219,18 +230,21 @@ func (v *Resolved) seeksEverywhere(f *failures, topic string, lanes map[int32]*l
 			known[m] = true
 			for _, q := range slices.Sorted(maps.Keys(lanes)) {
 				if _, late := v.late[q]; v.lacks(lanes[q], late, m) {
-					f.end("%s, partition %d lacks the seek %q at the marker %s, which partition %d has",
-						topic, q, m.header, m.at, p)
+					f.end("%s, partition %d lacks the %s %q at the marker %s, which partition %d has",
+						topic, q, m.name, m.text, m.at, p)
 				}
 			}
 		}
 	}
 }
 
-// lacks reports whether a partition lacks a seek. By the state the bridge may be writing its markers just now.
+// lacks reports whether a partition lacks what another one has. By the state the bridge may be writing its markers just now.
 func (v *Resolved) lacks(l *lane, late bool, m moved) bool {
 	has := slices.ContainsFunc(l.moves, func(o moved) bool {
-		return o.at == m.at && o.header == m.header && (late || m.same == 0 || o.same == m.same)
+		if late || m.same == 0 {
+			o.same = m.same
+		}
+		return o == m
 	})
 	switch {
 	case has, len(l.markers) == 0, late && l.markers[0].compare(m.at) >= 0:
@@ -295,7 +309,7 @@ func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
 			all[m] = true
 		}
 		for _, m := range l.moves {
-			if m.at.compare(seek) > 0 {
+			if m.name == "seek" && m.at.compare(seek) > 0 {
 				seek = m.at
 			}
 		}

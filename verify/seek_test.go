@@ -82,6 +82,15 @@ func TestSeek(t *testing.T) {
 			r.Headers = append(slices.Clone(r.Headers), Header{"seek", []byte("2020/05/27/0300 2020/05/27/0000")})
 			return append(rs, r)
 		}, "resolved"},
+		"a marker of a partition names lost history": {func(rs []Record) []Record {
+			i := slices.IndexFunc(rs[43:], isMarker) + 43
+			rs[i].Headers = append(slices.Clone(rs[i].Headers), Header{"gap", []byte("2020/05/27/0100 2020/05/27/0200")})
+			return rs
+		}, "resolved"},
+		"a marker lacks the header resolved": {func(rs []Record) []Record {
+			drop(&rs[at-1], "resolved")
+			return rs
+		}, "resolved"},
 		"a seek from before what came": {func(rs []Record) []Record {
 			for i := range rs[:at] {
 				if rs[i].seeks() {
@@ -109,7 +118,9 @@ func TestSeek(t *testing.T) {
 			unique := NewUnique()
 			order := NewOrder()
 			order.Exact = true
-			all := All(unique, order, NewSequence(), NewResolved(partitions), replay)
+			markers := NewResolved(partitions)
+			markers.Headers = true
+			all := All(unique, order, NewSequence(), markers, replay)
 			for _, r := range c.fault(slices.Clone(right)) {
 				all.Note(r)
 			}

@@ -158,7 +158,7 @@ func when(is bool, reason string) string {
 // resolvedTimes returns the validator of the markers of a topic.
 func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(s.to))
-	v.Repeats = !s.v.Kafka.Transactional
+	v.Repeats, v.Headers = !s.v.Kafka.Transactional, s.v.Record.Headers != envelope.HeadersNone
 	v.Feed = s.v.state.feed()
 	markers := s.markersOf()
 	if markers != s.topic {

@@ -207,6 +207,15 @@ func faults() []fault {
 			}
 			return false
 		}, "", "replay"},
+		{"a marker's header is missing", func(v *victim) bool {
+			missing := false
+			inMarkers(midway, 1, func(r *kgo.Record) *kgo.Record {
+				missing = header(r, "resolved") != ""
+				r.Headers = slices.DeleteFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "resolved" })
+				return r
+			})(v)
+			return missing
+		}, "resolved", "resolved"},
 		{"a marker names no place", heading("seek", "rubbish"), "resolved", "resolved"},
 		{"a marker names one place", heading("gap", "2026/01/01/0000"), "resolved", "resolved"},
 		{"a marker is of another feed", heading("feed", "other.blob.core.windows.net"), "resolved", ""},

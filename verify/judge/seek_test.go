@@ -1,12 +1,23 @@
 package judge
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/offsets"
+	"blobfeed/source/inventory"
 )
 
 // Nothing says of a copy which events a seek has brought again, but the copy itself: that a key ends on an older event
@@ -15,10 +26,7 @@ func TestCopyAfterASeek(t *testing.T) {
 	for _, settings := range []string{"", "RESOLVED_TO=topic", "HEADERS=none", "DELIVERY=at_least_once"} {
 		t.Run(settings, func(t *testing.T) {
 			s := stage(t, t, form{settings: settings, then: func(t *testing.T, _ *liveFeed) { seek(t, "2026/01/01/0100") }})
-			faults := faults()
-			lost := &faults[slices.IndexFunc(faults, func(f fault) bool {
-				return f.name == "the newest of a key does not come again"
-			})]
+			lost := faultNamed("the newest of a key does not come again")
 			c := s.clone()
 			if !lost.put(s.victim(c)) {
 				t.Fatal("there is no place for it")
@@ -43,5 +51,124 @@ func TestCopyAfterASeek(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func faultNamed(name string) fault {
+	all := faults()
+	return all[slices.IndexFunc(all, func(f fault) bool { return f.name == name })]
+}
+
+// A seek back repeats the last marker on every partition, also if it ends a scan, or brings partitions into use. Verify
+// relies on that.
+func TestSeekOverScanAndGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, w *world)
+		lost      func(v *victim) bool
+	}{
+		"a scan is under way":   {beginScan, faultNamed("the newest of a key does not come again").put},
+		"partitions were added": {addPartitions, loseNewest},
+		"both":                  {func(t *testing.T, w *world) { beginScan(t, w); addPartitions(t, w) }, loseNewest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			turn := func(from int) {
+				for i := range 30 {
+					w.Put("photos", inventory.Blob{Name: blobNamed(from + i%12).Name, Length: 1})
+				}
+				w.publish(t)
+			}
+			for range 4 {
+				turn(0)
+				deliver(t)
+			}
+			c.meanwhile(t, w)
+			seek(t, "2026/01/01/0200")
+			scan(t, bridge.ScanYes, w.Account)
+			turn(20)
+			deliver(t)
+			s := &scene{topic: written, copied: copyAll(t, w.cl), base: bySettings(t, written)}
+			for _, stateless := range []bool{false, true} {
+				rs, of := s.verify(t, s.clone(), true, stateless)
+				if text := shown(t, rs); Verdict(rs) != nil || of["replay"] != Holds ||
+					!strings.Contains(text, "bridge seek moved the bridge") {
+					t.Errorf("stateless %t: %v: %s", stateless, Verdict(rs), text)
+				}
+				lossy := s.clone()
+				if !c.lost(s.victim(lossy)) {
+					t.Fatal("there is no place for it")
+				}
+				if rs, of := s.verify(t, lossy, true, stateless); of["replay"] != Broken {
+					t.Errorf("stateless %t: a loss is not found: %s", stateless, shown(t, rs))
+				}
+				untold := s.clone()
+				records := untold.topics[written].records[1]
+				for i, r := range records {
+					if r.Key == nil && header(r, "seek") != "" {
+						records[i] = changed(r, func(r *kgo.Record) {
+							r.Headers = slices.DeleteFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "seek" })
+						})
+					}
+				}
+				if rs, of := s.verify(t, untold, true, stateless); of["resolved"] != Broken {
+					t.Errorf("stateless %t: a partition lacks the seek: %s", stateless, shown(t, rs))
+				}
+			}
+		})
+	}
+}
+
+// loseNewest removes the newest event of the topic, which came once.
+func loseNewest(v *victim) bool {
+	var newest *kgo.Record
+	for _, rs := range v.data.records {
+		for _, r := range rs {
+			if header(r, "scan") == "" && r.Key != nil && (newest == nil || r.Timestamp.After(newest.Timestamp)) {
+				newest = r
+			}
+		}
+	}
+	rs := v.data.records[newest.Partition]
+	i := slices.Index(rs, newest)
+	v.data.records[newest.Partition] = slices.Delete(rs, i, i+1)
+	return true
+}
+
+func addPartitions(t *testing.T, w *world) {
+	if _, err := kadm.NewClient(w.cl).CreatePartitions(t.Context(), 2, written); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// beginScan asks for a scan, and stops the bridge in the middle of it.
+func beginScan(t *testing.T, w *world) {
+	c := loaded(t)
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := offsets.Request{ID: offsets.ScanID(time.Now()), Time: time.Now(), Sweep: true}
+	if err := offsets.Ask(t.Context(), w.cl, "blobfeed.offsets", ask); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pages := 0
+	w.store.Size = func(int) int { return 8 }
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if pages++; op == "list" && pages > 6 {
+			cancel()
+		}
+		return ctx.Err()
+	}
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer = log, bridge.Observers{shown}
+	o.Feed.AccountURL, o.Feed.Inventory, o.Pace.ScanRequests, o.Pace.ScanRound = "https://a/", w.store, 1, time.Second
+	if err := bridge.New(o).Run(ctx, ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s, err := brokers(o.Kafka.Client).state(t.Context(), "blobfeed.offsets")
+	if err != nil || !s.Frontier.Scan.Active() {
+		t.Fatalf("no scan is under way: %v, %+v", err, s.Frontier.Scan)
 	}
 }
