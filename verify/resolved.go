@@ -238,7 +238,8 @@ func (v *Resolved) movesEverywhere(f *failures, topic string, lanes map[int32]*l
 	}
 }
 
-// lacks reports whether a partition lacks what another one has. By the state the bridge may be writing its markers just now.
+// lacks reports whether a partition lacks what another one has. With a state, the bridge may have written the marker
+// while the topic was read.
 func (v *Resolved) lacks(l *lane, late bool, m moved) bool {
 	has := slices.ContainsFunc(l.moves, func(o moved) bool {
 		if late || m.same == 0 {
