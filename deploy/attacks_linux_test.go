@@ -38,17 +38,17 @@ func small(t *testing.T) (url string) {
 // A registry that answers with 206, or 401, and a gigabyte in a megabyte of gzip costs no memory; what it repeats of the
 // credentials is in no log.
 func TestHostileRegistry(t *testing.T) {
-	var bomb bytes.Buffer
-	w := gzip.NewWriter(&bomb)
-	for range 1 << 10 {
-		_, _ = w.Write(make([]byte, 1<<20)) // to memory
-	}
+	t.Parallel()
+	var part bytes.Buffer
+	w := gzip.NewWriter(&part)
+	_, _ = w.Write(make([]byte, 1<<20)) // to memory
 	_ = w.Close()
+	bomb := bytes.Repeat(part.Bytes(), 1<<10) // streams follow each other
 	for name, answer := range map[string]http.HandlerFunc{
 		"206": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.WriteHeader(http.StatusPartialContent)
-			_, _ = w.Write(bomb.Bytes())
+			_, _ = w.Write(bomb)
 		},
 		"echo": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -57,6 +57,7 @@ func TestHostileRegistry(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			registry := httptest.NewServer(answer)
 			defer registry.Close()
 			cmd := exec.CommandContext(t.Context(), program, "run", "--once")
@@ -76,6 +77,7 @@ func TestHostileRegistry(t *testing.T) {
 // A storage service that repeats a signature as the code of its errors, or answers each read with another ETag and breaks
 // off, is reported, and the program runs on.
 func TestHostileStorage(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -97,6 +99,7 @@ func TestHostileStorage(t *testing.T) {
 		}, "another ETag"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			storage := httptest.NewServer(c.answer)
 			defer storage.Close()
 			p := start(t, program, []string{"BRIDGE_SOURCE_URL=" + storage.URL + "/acct", "BRIDGE_SOURCE_AUTH=sas",
@@ -144,6 +147,7 @@ func TestHostileClients(t *testing.T) {
 
 // A writer of files that the settings name can neither hang a start, nor fill its memory, nor open the server.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fifo, empty, names := filepath.Join(dir, "fifo"), filepath.Join(dir, "empty"), filepath.Join(dir, "names.yaml")
 	var text strings.Builder
@@ -186,6 +190,7 @@ func TestHostileFiles(t *testing.T) {
 
 // A token that was replaced stays invalid when its file becomes a FIFO, and no request waits for it.
 func TestHostileToken(t *testing.T) {
+	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("first-token"), 0o600); err != nil {
 		t.Fatal(err)

@@ -93,6 +93,7 @@ func TestIdleMemory(t *testing.T) {
 // The program does its work in a root of its own where nothing is but itself and a feed, which it can't write, as the
 // user of the image: no shell, no library, no time zones, no /tmp, no /etc.
 func TestReadOnlyRoot(t *testing.T) {
+	t.Parallel()
 	brokers := fakebroker.New(t)
 	root := t.TempDir()
 	content, err := os.ReadFile(program)

@@ -17,6 +17,7 @@ import (
 
 // A storage service that speaks HTTP/2 and sends bodies of the length -1 is reported, and the program runs on.
 func TestHostileLength(t *testing.T) {
+	t.Parallel()
 	storage := httptest.NewUnstartedServer(nil)
 	storage.TLS = &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
 	storage.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": answerNegative}

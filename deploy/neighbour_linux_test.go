@@ -49,6 +49,7 @@ func plant(t *testing.T, cl *kgo.Client, topic string, compressed []byte) {
 // Somebody else on the brokers plants what looks like the states of bridges: 150 KB that unfold to a gigabyte, and bytes
 // that do not unfold. A bridge that reads all states starts, names both topics, and stays within its memory.
 func TestHostileStatesOfOthers(t *testing.T) {
+	t.Parallel()
 	const limit = 200 << 20
 	c := fakebroker.New(t)
 	cl := fakebroker.Client(t, c, kgo.MaxVersions(kversion.V2_8_0()))

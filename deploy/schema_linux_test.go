@@ -18,6 +18,7 @@ import (
 // A registry's schema, with a record of a few bytes that somebody wrote to the topic, does not end verify but with a
 // verdict, in little memory and time.
 func TestHostileSchema(t *testing.T) {
+	t.Parallel()
 	const field = `{"type":"record","name":"r","fields":[{"name":"f","type":`
 	const level = `{"type":"array","doc":"................................................","items":`
 	for name, c := range map[string]struct{ schema, value string }{
