@@ -149,9 +149,12 @@ func TestFollowRejects(t *testing.T) {
 // The same of traces in which retention removes segments, at once or blob by blob: a loss is not recorded, or found
 // before the manifest is gone; a block is delivered whose chunk was gone before anybody could read it.
 func TestFollowRejectsLoss(t *testing.T) {
-	const seeds = 400
+	seeds := uint64(400)
+	if testing.Short() {
+		seeds = 120
+	}
 	noticed := map[string]int{}
-	for seed := range uint64(seeds) {
+	for seed := range seeds {
 		p := NewTracePlan(seed)
 		if p.Retention != EatsUnread {
 			continue
