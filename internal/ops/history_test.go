@@ -101,7 +101,10 @@ func testFirstSamples(t *testing.T) {
 	go m.Keep(ctx)
 	for after, want := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10, 10, 11} {
 		synctest.Wait()
-		if n := m.samples.next; n != want {
+		m.mu.Lock()
+		n := m.samples.next
+		m.mu.Unlock()
+		if n != want {
 			t.Errorf("%d samples after %d s, want %d", n, 2*after, want)
 		}
 		time.Sleep(2 * time.Second)
