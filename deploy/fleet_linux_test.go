@@ -128,10 +128,12 @@ func TestManyFailingBridges(t *testing.T) {
 		scrapes.Wait()
 		took := spent(t, p.Cmd) - before
 		t.Logf("%d of %d are whole, for %s of processor time", whole.Load(), side, took)
-		// An answer has to be written within 5 s: whoever gets less of the processors than that has a busy machine.
-		if whole.Load() == 0 && took >= 5*time.Second {
-			t.Fatalf("none of %d scrapes is whole after %s of processor time", side, took)
+		// With a result of its own, each makes that 15 s in all, in place of 3.
+		if took >= 8*time.Second {
+			t.Errorf("%d scrapes side by side take %s of processor time", side, took)
+			return true
 		}
+		// An answer has to be written within 5 s. On a busy machine, so many get too little of the processors.
 		side = max(2, side/2)
 		return whole.Load() > 0
 	})
