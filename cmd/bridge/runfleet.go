@@ -30,6 +30,9 @@ func runFleet(
 	if problem == nil {
 		problem = f.Err()
 	}
+	if problem == nil && once && len(f.Bridges) == 0 { // without --once, the next reload may bring some
+		problem = fmt.Errorf("%s has no bridges, so run --once has nothing to deliver: add one below bridges", f.Path)
+	}
 	if problem != nil {
 		return invalidSettings(problem)
 	}

@@ -221,12 +221,25 @@ func TestFleetRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"kafka_brokers: x:1\nbridges: {a: {start: never, " + none + "}}": "BRIDGE_START (",
 		"kafka_brokers: x:1\nbridges: {a: {" + none + "}}":               "bridge a: BRIDGE_SOURCE_URL (",
-		"bridges: [a]": "want a mapping",
+		"bridges: [a]": "want a mapping of names to settings\",",
 	} {
-		code, _, stderr := call(t, "run", "--config", fleetFile(t, text))
+		code, _, stderr := call(t, "run", "--once", "--config", fleetFile(t, text))
 		if code != exitSettings || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", text, code, stderr)
 		}
+	}
+}
+
+// Without --once, the next reload may bring bridges. With it, the process would wait for ever.
+func TestFleetWithoutBridges(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "fleet.yaml")
+	if err := os.WriteFile(file, []byte("kafka_brokers: x:1\nbridges: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "run", "--once", "--config", file)
+	if code != exitSettings || !strings.Contains(stderr, "has no bridges, so run --once has nothing to deliver") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 

@@ -115,6 +115,10 @@ func healthcheckVerb(ctx context.Context, env config.Env, args []string, stdout,
 	if err != nil {
 		return err
 	}
+	if strings.HasPrefix(text, "<") {
+		return fmt.Errorf("another program answers at %s: give this command the instance's BRIDGE_HTTP_ADDR",
+			c.HTTPAddr)
+	}
 	if status != http.StatusOK {
 		return fmt.Errorf("not healthy: %s", text)
 	}

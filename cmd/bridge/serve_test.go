@@ -22,13 +22,13 @@ const httpAddr = "BRIDGE_HTTP_ADDR"
 
 func TestHealthcheck(t *testing.T) {
 	t.Parallel()
-	status := http.StatusOK
+	status, answer := http.StatusOK, "stuck: lease 3\n"
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
 			return
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte("stuck: lease 3\n"))
+		_, _ = w.Write([]byte(answer))
 	}))
 	defer srv.Close()
 	_, port, err := net.SplitHostPort(srv.Listener.Addr().String())
@@ -47,6 +47,8 @@ func TestHealthcheck(t *testing.T) {
 	status = http.StatusServiceUnavailable
 	expect("healthcheck", exitFailed, "not healthy: stuck: lease 3")
 	expect("healthcheck --live", exitOK, "")
+	answer = "<!DOCTYPE HTML>\n<html>"
+	expect("healthcheck", exitFailed, "another program answers at 0.0.0.0:"+port)
 	srv.Close()
 	expect("healthcheck", exitFailed, "localhost:"+port)
 	expect("healthcheck", exitFailed, "give this command the instance's BRIDGE_HTTP_ADDR")

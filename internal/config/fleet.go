@@ -40,10 +40,10 @@ func (d *document) readFleet(settings *yaml.Node) error {
 		if key.Value != fleetKey {
 			continue
 		}
+		settings.Content = slices.Delete(settings.Content, i, i+2)
 		if d.fleet = true; value.Kind != yaml.MappingNode && value.ShortTag() != "!!null" {
 			return d.at(value.Line, "%s: want a mapping of names to settings", fleetKey)
 		}
-		settings.Content = slices.Delete(settings.Content, i, i+2)
 		return d.readMembers(value)
 	}
 	return nil
