@@ -221,7 +221,7 @@ func TestFleetRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"kafka_brokers: x:1\nbridges: {a: {start: never, " + none + "}}": "BRIDGE_START (",
 		"kafka_brokers: x:1\nbridges: {a: {" + none + "}}":               "bridge a: BRIDGE_SOURCE_URL (",
-		"bridges: [a]": "want a mapping of names to settings\",",
+		"bridges: [{name: a}]": "want a mapping of names to settings\",",
 	} {
 		code, _, stderr := call(t, "run", "--once", "--config", fleetFile(t, text))
 		if code != exitSettings || !strings.Contains(stderr, want) {
