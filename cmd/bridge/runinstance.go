@@ -134,6 +134,7 @@ func (i *instance) Run(stop, hard context.Context) error {
 		if why != "" {
 			i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
 		}
+		i.lookAtLast(hard)
 	}
 	return err
 }
@@ -162,19 +163,37 @@ func (i *instance) look(ctx context.Context) {
 				continue // the settings were valid: a secret in a file is not, for now
 			}
 		}
-		ask, cancel := context.WithTimeout(ctx, setup.StateTimeout)
-		gone := r.Gone(ask, &s.Status)
-		cancel()
-		if gone.Cause != "" && gone != was {
-			i.log.Warn("a topic of the bridge is gone", "error", gone.Cause, "hint", gone.Remedy)
-		}
-		was = gone
-		i.monitor.Gone(gone)
+		was = i.missing(ctx, r, &s.Status, was)
 		if i.pause > 10*time.Second { // there are many bridges, and each client takes memory
 			done()
 			r, done = nil, func() {}
 		}
 	}
+}
+
+// missing returns what is wrong with the topics of records, and reports it unless it was known.
+func (i *instance) missing(
+	ctx context.Context, r *status.Reader, s *status.Status, known status.Problem,
+) status.Problem {
+	ctx, cancel := context.WithTimeout(ctx, setup.StateTimeout)
+	defer cancel()
+	gone := r.Gone(ctx, s)
+	if gone.Cause != "" && gone != known {
+		i.log.Warn("a topic of the bridge is gone", "error", gone.Cause, "hint", gone.Remedy)
+	}
+	i.monitor.Gone(gone)
+	return gone
+}
+
+// lookAtLast looks at the topics when run --once ends: with nothing to deliver, it can be over before the first look.
+func (i *instance) lookAtLast(ctx context.Context) {
+	s := i.monitor.Snapshot()
+	r, done, err := setup.State(i.config)
+	if err != nil {
+		return // the bridge has just been there
+	}
+	defer done()
+	i.missing(ctx, r, &s.Status, status.Problem{})
 }
 
 // keep runs what reports on a bridge of a fleet until ctx ends, and again a minute after a panic.

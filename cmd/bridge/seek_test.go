@@ -155,12 +155,20 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 	if s := statusOf(t); !strings.Contains(s.Position.Beyond, "into the future, to 2100/05/29/1700") {
 		t.Errorf("%+v", s.Position)
 	}
+	checked := func(why string) {
+		t.Helper()
+		if _, stdout, _ := call(t, "check"); !strings.Contains(stdout, why) || !strings.Contains(stdout, status.MoveBack) {
+			t.Errorf("check: %s", stdout)
+		}
+	}
+	checked("into the future, to 2100/05/29/1700")
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, status.MoveBack) {
 		t.Errorf("run --once: exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2200", "--yes", "--force"); code != exitOK {
 		t.Fatal(stderr)
 	}
+	checked("the feed has no segment from 2020/05/29/2200 on")
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, "has no segment from") {
 		t.Errorf("run --once: exit code %d: %s", code, stderr)
 	}

@@ -144,7 +144,11 @@ func TestTopicIsEmptyAgain(t *testing.T) {
 				t.Errorf("%s, %s: exit code %d: %s", markers, verb, got, said)
 			}
 		}
-		provoke(t, `"a topic of the bridge is gone","error":"`+cause, []string{"run"})
+		warning := `"a topic of the bridge is gone","error":"` + cause
+		if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, warning) {
+			t.Errorf("%s, run --once: exit code %d: %s", markers, code, stderr)
+		}
+		provoke(t, warning, []string{"run"})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // stateTimeout bounds reading the state, which may take some seconds.
@@ -76,15 +77,36 @@ func (ck *checker) state(ctx context.Context) {
 // history looks whether the feed still has what is to be read next.
 func (ck *checker) history(ctx context.Context) {
 	var gap *history.GapError
-	switch err := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval).LostAt(ctx, ck.frontier); {
+	h := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval)
+	switch err := h.LostAt(ctx, ck.frontier); {
 	case errors.As(err, &gap) && ck.bridge.Feed.SkipGaps:
 		ck.Add("history", Warning, fmt.Sprintf("it is lost up to segment %s, where run continues (BRIDGE_ON_GAP)",
 			gap.Oldest), "")
 	case errors.As(err, &gap):
 		ck.Add("history", Failed, err.Error(), status.LostHistory)
 	case !ck.unreadable("history", err):
-		ck.Add("history", OK, "the feed has what is to be read next", "")
+		beyond, err := ck.beyond(ctx, h)
+		switch {
+		case beyond != "":
+			ck.Add("history", Warning, beyond, status.MoveBack)
+		case !ck.unreadable("history", err):
+			ck.Add("history", OK, "the feed has what is to be read next", "")
+		}
 	}
+}
+
+// beyond returns why nothing can be delivered where the bridge is; "" if the feed has something there, or had.
+func (ck *checker) beyond(ctx context.Context, h *history.History) (string, error) {
+	why := status.Of(ck.bridge.Name, ck.stored, status.Group{}, ck.now).Position.Beyond
+	f := ck.frontier
+	if why != "" || f.Seek == nil || f.Current != (source.Segment{}) || f.Ended {
+		return why, nil
+	}
+	_, more, err := h.Next(ctx, f.At())
+	if err != nil || more {
+		return "", err
+	}
+	return status.NothingFrom(f.Seek), nil
 }
 
 // emptied looks whether a topic was deleted and created again: run continues, and its records are gone.
