@@ -83,7 +83,7 @@ func execute(ctx context.Context, env config.Env, args []string, stdout, stderr 
 	return code
 }
 
-func dispatch(ctx context.Context, env config.Env, args []string, stdout, stderr, errs io.Writer) int {
+func dispatch(ctx context.Context, env config.Env, args []string, stdout *plain.Writer, stderr, errs io.Writer) int {
 	if len(args) == 0 {
 		help(stderr)
 		return exitUsage
@@ -104,6 +104,10 @@ func dispatch(ctx context.Context, env config.Env, args []string, stdout, stderr
 		return exitUsage
 	}
 	v := verbs()[i]
+	judges := slices.Contains([]string{"check", "status", "verify", "demo"}, v.name)
+	if judges && progress.Colours(env, stdout.Unwrap()) {
+		stdout.Colour()
+	}
 	code, text := outcome(env, v.run(ctx, env, args[1:], stdout, stderr))
 	switch f, _ := stderr.(*os.File); {
 	case text == "":

@@ -188,7 +188,7 @@ func TestDemo(t *testing.T) {
 	})
 	code, stdout := <-ended, out.String()
 	for _, want := range []string{
-		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
+		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, " events/s).",
 		"BRIDGE_NAME=demo " + os.Args[0] + " status", "holds        replay",
 	} {
 		if !strings.Contains(stdout, want) {

@@ -18,7 +18,7 @@ func TestDemoAvro(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s", "--format", "avro", "--envelope", "enriched")
 	for _, want := range []string{
-		"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", "events read",
+		"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", " events/s).",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)

@@ -41,6 +41,9 @@ func work(
 	ctx context.Context, env config.Env, c *config.Config, once bool, keys int, stderr io.Writer,
 ) (*progress.Display, error) {
 	log, shown := progress.New(c, stderr)
+	if progress.Colours(env, stderr) {
+		shown.Colour()
+	}
 	i, err := newInstance(c, shape{once: once, bridges: 1}, log, shown)
 	if err != nil {
 		return nil, &settingsError{err}

@@ -124,7 +124,7 @@ func Run(ctx context.Context, how Options, stdout io.Writer) error {
 	ended := make(chan error, 3)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	b, began := bridge.New(o), time.Now()
+	b := bridge.New(o)
 	monitor.Watch(b)
 	go func() {
 		if page == nil {
@@ -142,8 +142,7 @@ func Run(ctx context.Context, how Options, stdout io.Writer) error {
 	err = b.Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%s read, %s written in %s.\n",
-		plain.Count(shown.Events(), "event"), plain.Count(shown.Records(), "record"), plain.Span(time.Since(began)))
+	fmt.Fprintf(stdout, "\n%s\n", shown.Delivered())
 	if err == nil {
 		err = verify(context.WithoutCancel(ctx), conf, stdout)
 	}

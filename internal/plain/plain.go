@@ -67,10 +67,15 @@ type Writer struct {
 	mu   sync.Mutex
 	torn []byte // the begin of a character whose rest is in the next Write
 	err  error  // the first of a Write
+
+	colours, within bool // within a line: the last one is not complete
 }
 
 // NewWriter returns a Writer in front of w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Colour gives the verdicts that lines begin with a colour. Call it before the first Write.
+func (w *Writer) Colour() { w.colours = true }
 
 // Unwrap returns what is behind w, for what must not be escaped.
 func (w *Writer) Unwrap() io.Writer { return w.w }
@@ -87,7 +92,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 func (w *Writer) write(p []byte) (int, error) {
-	if len(w.torn) == 0 && printable(p) {
+	if len(w.torn) == 0 && !w.colours && printable(p) {
 		return w.w.Write(p)
 	}
 	data := append(w.torn, p...)
@@ -106,7 +111,11 @@ func (w *Writer) write(p []byte) (int, error) {
 		}
 		data = data[n:]
 	}
-	if _, err := io.WriteString(w.w, b.String()); err != nil {
+	text := b.String()
+	if w.colours {
+		text = w.paint(text)
+	}
+	if _, err := io.WriteString(w.w, text); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -27,6 +27,7 @@ type Display struct {
 	log   *slog.Logger
 	limit *Limiter // nil for one of many, whose log is that of all
 	line  *line    // on a terminal, nil elsewhere
+	paint bool     // the line shows colours
 	every time.Duration
 	quiet bool // of all bridges: each reports for itself
 
@@ -92,6 +93,9 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Displa
 	return p.log, p
 }
 
+// Colour gives the last line a colour.
+func (p *Display) Colour() { p.paint = true }
+
 // Once says that the run is to end by itself. Call it before Show.
 func (p *Display) Once() { p.once = true }
 
@@ -114,6 +118,12 @@ func (p *Display) judge() (v status.Verdict) {
 func Terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Colours reports whether w is a terminal whose user wants colours, by the environment (https://no-color.org).
+func Colours(env config.Env, w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && Terminal(f) && env["TERM"] != "dumb" && env["NO_COLOR"] == ""
 }
 
 // Events returns the number of events whose delivery is committed.
@@ -301,10 +311,26 @@ func (p *Display) Stopped(once bool) {
 		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate)
 	}
 	if p.line != nil && once {
-		fmt.Fprintf(p.line.to, "\nDelivered %s as %s in %s (%s events/s). Next: %s\n",
-			plain.Count(events, "event"), plain.Count(records, "record"), plain.Span(max(took, time.Second)),
-			plain.Number(rate), next)
+		text := p.Delivered() + " Next: " + next
+		if p.interrupted.Load() {
+			text = "Interrupted. " + text
+		}
+		if p.paint {
+			text = plain.Paint(text)
+		}
+		fmt.Fprintf(p.line.to, "\n%s\n", text)
 	}
+}
+
+// Delivered says for people what was delivered so far, and how fast.
+func (p *Display) Delivered() string {
+	took := max(time.Since(p.began), 10*time.Millisecond)
+	span := plain.Span(took)
+	if took < 10*time.Second { // the number must agree with the rate
+		span = fmt.Sprintf("%.2fs", took.Seconds())
+	}
+	return fmt.Sprintf("Delivered %s as %s in %s (%s events/s).", plain.Count(p.Events(), "event"),
+		plain.Count(p.Records(), "record"), span, plain.Number(int64(float64(p.Events())/took.Seconds())))
 }
 
 // line is the live line on a terminal. It has a lock of its own: a terminal may block, and no commit waits for it.

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,4 +166,21 @@ func TestStoppedSaysWhatIsNext(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
+}
+
+// The seconds of a short run agree with its rate.
+func TestShortRunHasSecondsThatAgreeWithItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, p := start(config.Defaults(), io.Discard, false)
+		p.Committed(bridge.Commit{Read: 300_000, Emitted: 717})
+		time.Sleep(1513 * time.Millisecond)
+		const want = "Delivered 300,000 events as 717 records in 1.51s (198,281 events/s)."
+		if got := p.Delivered(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		time.Sleep(100 * time.Second)
+		if got := p.Delivered(); !strings.Contains(got, " in 1m42s (2,955 events/s)") {
+			t.Errorf("%q", got)
+		}
+	})
 }
