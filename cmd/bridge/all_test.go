@@ -31,12 +31,32 @@ func TestAll(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	code, out, stderr = call(t, "status", "--all", "--check", "--config", file)
-	if code != exitFailed || !strings.HasPrefix(out, "bridge  last event  verdict\nbroken  -           nobody is running: ") ||
+	if code != exitFailed || !strings.HasPrefix(out, "bridge  last event  verdict\n"+
+		"broken  -           degraded: not running now, although instance ") ||
+		!strings.Contains(out, "runs other bridges of the file: no instance has delivered anything yet\n"+
+			"                    -> look at the page or the log of that instance") ||
 		!regexp.MustCompile(`\nphotos  [\d,]+ days +up to date\nsim     [\d,]+ days +up to date\n`).MatchString(out) ||
 		!strings.Contains(stderr, "1 of 3 bridges are degraded or not running") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
+	// A bridge whose settings are invalid hides nothing of the others.
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invalid := fleetFile(t, strings.Replace(string(text), "events: all}", "events: all, poll_interval: never}", 1))
+	code, out, stderr = call(t, "status", "--all", "--config", invalid)
+	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
+		`\nphotos  - +unknown: its settings in the file are invalid: BRIDGE_POLL_INTERVAL.*\nsim     [\d,]+ days +up to date\n`,
+	).MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
 	stop()
+	code, out, stderr = call(t, "status", "--all", "--config", file)
+	if code != exitOK || strings.Count(out, "  nobody is running: ") != 3 ||
+		strings.Count(out, "-> start an instance with bridge run\n") != 3 {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
 	code, out, stderr = call(t, "check", "--all", "--config", file)
 	_, broken, ok := strings.Cut(out, "bridge broken\n")
 	if broken, _, _ = strings.Cut(broken, "bridge photos\n"); code != exitFailed || !ok ||

@@ -22,6 +22,7 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	setenv(t, "BRIDGE_NAME", "second")
 	const problem = "topic " + changes + " belongs to bridge b"
 	check(exitFailed, problem)
+	check(exitFailed, "-> set another BRIDGE_TOPIC; if b is retired, run bridge reset")
 	for _, shared := range []string{"false", "true"} { // which is for other accounts
 		setenv(t, "BRIDGE_TOPIC_SHARED", shared)
 		code, _, stderr := call(t, "run", "--once")

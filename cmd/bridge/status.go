@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -109,20 +112,35 @@ type report struct {
 }
 
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
-// runs it. A bridge whose state cannot be read always is one.
+// runs it. A bridge whose state cannot be read, or whose settings are invalid, always is one.
 func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, check bool) error {
-	bridges, err := allBridges(env)
-	if err != nil {
-		return err
+	f, err := setup.RequireFleet(env)
+	if err == nil && len(f.Bridges) == 0 {
+		err = f.Err()
 	}
+	if err != nil {
+		return invalidSettings(err)
+	}
+	bridges := f.Bridges
+	for name := range f.Rejected {
+		bridges = append(bridges, &config.Config{Name: name})
+	}
+	slices.SortFunc(bridges, func(a, b *config.Config) int { return strings.Compare(a.Name, b.Name) })
 	bad, unread := 0, 0
 	out := json.NewEncoder(stdout)
 	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprint(tw, "bridge\tlast event\tverdict\n") // as old as
 	}
+	var mu sync.Mutex
+	var works string // an instance that runs a bridge of the file
 	ask := func(c *config.Config) report {
 		r := report{Name: c.Name}
+		if problems := f.Rejected[c.Name]; problems != nil {
+			r.Error = "its settings in the file are invalid: " +
+				strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "; ")
+			return r
+		}
 		err := setup.InState(ctx, c, func(
 			ctx context.Context, reader *status.Reader, state *offsets.State,
 		) (err error) {
@@ -134,15 +152,22 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 			r.Error = "it has no state in topic " + never.Topic + " yet; if run fails, its log and its page say why"
 		} else if err != nil {
 			r.Error = err.Error()
+		} else if members := r.Group.Members; len(members) > 0 {
+			mu.Lock()
+			works = members[0].Instance
+			mu.Unlock()
 		}
 		return r
 	}
 	err = forAll(bridges, ask, func(c *config.Config, r report) error {
-		text, lag := "unknown: "+plain.Line(r.Error), "-"
+		text, do, lag := "unknown: "+plain.Line(r.Error), "", "-"
 		if r.Status == nil {
 			unread++
 		} else {
-			if text = r.Verdict.Text; r.Verdict.Bad() {
+			if works != "" && r.Verdict.Code == status.Nobody {
+				r.Verdict = r.AwayFrom(works)
+			}
+			if text, do = r.Verdict.Text, r.Verdict.Remedy; r.Verdict.Bad() {
 				bad++
 			}
 			if at := r.Position.Event; at != nil {
@@ -152,14 +177,20 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 		if asJSON {
 			return out.Encode(r)
 		}
-		_, err := fmt.Fprintf(tw, "%s\t%s\t%s\n", c.Name, lag, text)
-		if err == nil && r.Rejected != "" {
-			_, err = fmt.Fprintf(tw, "\t\tits settings in the file are rejected: %s\n", plain.Line(r.Rejected))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", c.Name, lag, text)
+		if do != "" {
+			fmt.Fprintf(tw, "\t\t-> %s\n", do)
 		}
-		return err
+		if r.Rejected != "" {
+			fmt.Fprintf(tw, "\t\tits settings in the file are rejected: %s\n", plain.Line(r.Rejected))
+		}
+		return nil
 	})
 	if err == nil {
-		err = tw.Flush()
+		err = tw.Flush() // and what could not be written before
+	}
+	if invalid := len(f.Rejected); err == nil && invalid > 0 {
+		return &settingsError{failedOf(invalid, len(bridges), "have invalid settings")}
 	}
 	if err == nil {
 		err = failedOf(unread, len(bridges), "have no readable state")

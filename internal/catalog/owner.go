@@ -23,23 +23,23 @@ func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 	for _, c := range claims {
 		for _, own := range []string{plain.StateTopic(c.Name), plain.DeadLetterTopic(c.Name)} {
 			if slices.Contains(topics, own) {
-				return plain.SettingsErrorf("topic %s is the state or the dead letters of bridge %s: "+
-					"set another BRIDGE_TOPIC", own, c.Name)
+				return plain.WithRemedy(plain.SettingsErrorf("topic %s is the state or the dead letters of bridge %s",
+					own, c.Name), "set another BRIDGE_TOPIC")
 			}
 		}
 		topic, taken := o.shares(topics, &c)
 		if !taken || o.Shared && c.Feed != o.Feed {
 			continue
 		}
-		why := "To bring several accounts into one topic, set BRIDGE_TOPIC_SHARED=true for each of their bridges " +
-			"(docs/operations.md#one-topic-for-several-accounts says what still holds)"
+		twice, share := "", "to bring several accounts into one topic, set BRIDGE_TOPIC_SHARED=true for each of "+
+			"their bridges (docs/operations.md#one-topic-for-several-accounts says what still holds); "
 		if c.Feed == o.Feed {
-			why = "Both read the same feed, so every event would come twice"
+			twice, share = ": both read the same feed, so every event would come twice", ""
 		}
-		return plain.SettingsErrorf("topic %s belongs to bridge %s, which reads feed %s and has its "+
-			"state in topic %s.offsets: set another BRIDGE_TOPIC. %s. "+
-			"If %[2]s is retired, run bridge reset --yes with BRIDGE_NAME=%[2]s",
-			topic, c.Name, c.Feed, c.Name, why)
+		err := plain.SettingsErrorf("topic %s belongs to bridge %s, which reads feed %s and has its state in "+
+			"topic %s%s", topic, c.Name, c.Feed, plain.StateTopic(c.Name), twice)
+		return plain.WithRemedy(err, fmt.Sprintf("set another BRIDGE_TOPIC; %sif %s is retired, run bridge reset "+
+			"--yes with BRIDGE_NAME=%[2]s", share, c.Name))
 	}
 	return nil
 }
@@ -194,10 +194,10 @@ func (c *Catalog) existing(ctx context.Context) ([]string, error) {
 
 // Repeats is the error for a topic that holds records, although the bridge has no progress.
 func (o *Options) Repeats(topic string) error {
-	return plain.SettingsErrorf("topic %s holds records, and bridge %s has no progress in topic %s: if "+
-		"that was lost, every event would come twice. To continue at a place, run bridge seek --to <time> --yes. To "+
-		"deliver from BRIDGE_START whatever the topic holds, run bridge reset --yes. Or set another BRIDGE_TOPIC",
-		topic, o.Bridge, o.state())
+	err := plain.SettingsErrorf("topic %s holds records, and bridge %s has no progress in topic %s: if that was lost, "+
+		"every event would come twice", topic, o.Bridge, o.state())
+	return plain.WithRemedy(err, "to continue at a place, run bridge seek --to <time> --yes; to deliver from "+
+		"BRIDGE_START whatever the topic holds, run bridge reset --yes; or set another BRIDGE_TOPIC")
 }
 
 // Claims are the claims of all bridges on the brokers, as the bridges of a process read them. A read takes time for

@@ -141,7 +141,8 @@ func (ck *checker) owner(ctx context.Context) {
 	}
 	of := ck.bridge.Catalog()
 	if err := of.Sole(names, claims); err != nil {
-		ck.Add("owner", Failed, err.Error(), "")
+		text, do := plain.SplitRemedy(err)
+		ck.Add("owner", Failed, text, do)
 		return
 	}
 	ck.repeats(ctx, claims)
@@ -169,6 +170,7 @@ func (ck *checker) repeats(ctx context.Context, claims []offsets.Claim) {
 	}
 	admin := &topics.Admin{Client: ck.cl}
 	if used, err := admin.Used(ctx, topic, ck.opts); err == nil && used {
-		ck.Add("records", Failed, of.Repeats(topic).Error(), "")
+		text, do := plain.SplitRemedy(of.Repeats(topic))
+		ck.Add("records", Failed, text, do)
 	}
 }

@@ -77,6 +77,8 @@ func (c *Client) Advice(err error) string {
 		return Silent
 	case strings.Contains(text, "beginning of an HTTP response"):
 		return "an HTTP server has this port: set BRIDGE_KAFKA_BROKERS to the port of the brokers"
+	case strings.Contains(text, "the brokers did not answer in time"): // the engine, and status.ErrSilent
+		return Silent
 	}
 	return ""
 }

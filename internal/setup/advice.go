@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,8 +44,6 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 			"runbook: BridgeDamage in docs/operations.md", damage.Offset, damage.Blob)
 	case errors.Is(err, offsets.ErrLapsed):
 		do = "if this happens again, raise BRIDGE_SESSION_TIMEOUT"
-	case errors.Is(err, status.ErrSilent):
-		do = cmp.Or(client.Advice(err), kafka.Silent)
 	default:
 		do = client.Advice(err)
 	}

@@ -44,6 +44,7 @@ func TestAdvised(t *testing.T) {
 		{letters, damage, ""},
 		{account, offsets.ErrLapsed, "if this happens again, raise BRIDGE_SESSION_TIMEOUT"},
 		{account, status.ErrSilent, "the brokers are overloaded or hang"},
+		{account, errors.New("reaching the brokers: the brokers did not answer in time"), "the brokers are overloaded or"},
 		{account, errors.New("unheard of"), ""},
 	} {
 		err := Advised(tc.of, &kafka.Client{}, fmt.Errorf("lease 1: %w", tc.err))

@@ -109,29 +109,43 @@ const reported = time.Second
 
 // nobody returns the verdict on a bridge without an instance, with the error that came last, if any.
 func (s *Status) nobody() Verdict {
+	text, do, failed := s.last()
+	if do == "" && !failed {
+		do = "start an instance with bridge run"
+	}
+	return Verdict{Code: Nobody, Text: "nobody is running: " + text, Remedy: do}
+}
+
+// AwayFrom returns the verdict on a bridge that nobody runs at this moment, although an instance runs others of its
+// settings file: between its attempts, a bridge that fails is not a member of its group.
+func (s *Status) AwayFrom(instance string) Verdict {
+	text, do, _ := s.last()
+	return degraded([]Problem{{
+		Cause:  "not running now, although instance " + instance + " runs other bridges of the file: " + text,
+		Remedy: cmp.Or(do, "look at the page or the log of that instance: it may have failed and start again"),
+	}})
+}
+
+// last returns what the state has of the instances that are gone, whether an error came last, and what to do about it.
+func (s *Status) last() (text, do string, failed bool) {
 	var last *time.Time
 	for _, l := range s.Leases {
 		if l.Committed != nil && (last == nil || l.Committed.After(*last)) {
 			last = l.Committed
 		}
 	}
-	v := Verdict{Code: Nobody, Text: "nobody is running: "}
 	if last == nil {
-		v.Text, v.Remedy = v.Text+"no instance has delivered anything yet", "start one with bridge run"
-		return v
+		return "no instance has delivered anything yet", "", false
 	}
-	v.Text += "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
+	text = "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
 	if len(s.Errors) > 0 && last.Sub(s.Errors[0].Time) < reported {
 		why := Problem{s.Errors[0].Error, s.Errors[0].Remedy}.Line()
-		v.Text, v.Remedy = v.Text+", and the last error: "+why.Cause, why.Remedy
-		return v
+		return text + ", and the last error: " + why.Cause, why.Remedy, true
 	}
 	if s.Position.Beyond != "" { // an instance alone would not mend it
-		v.Text, v.Remedy = v.Text+", and "+s.Position.Beyond, MoveBack+", then start an instance with bridge run"
-		return v
+		return text + ", and " + s.Position.Beyond, MoveBack + ", then start an instance with bridge run", false
 	}
-	v.Remedy = "start an instance with bridge run"
-	return v
+	return text, "", false
 }
 
 // MoveBack is the remedy of a position that the feed does not have.
