@@ -45,8 +45,9 @@ var imports = map[string][]string{
 		"internal/topics", "internal/catalog", "internal/frozen", "internal/suspects"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
-	"verify":            {"source/ocf"},
-	"internal/status":   {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/topics"},
+	"verify": {"source/ocf"},
+	"internal/status": {"source", "envelope", "offsets", "internal/history", "internal/pause", "internal/plain",
+		"internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/crash", "internal/status", "internal/plain", "internal/history"},
 	"internal/progress": {"bridge", "internal/config", "internal/plain", "internal/status"},
 	"internal/find": {"source/ocf", "source", "envelope", "offsets", "bridge", "internal/status", "internal/history",

@@ -83,8 +83,8 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore "+
-					"it, or the next start restarts from scratch)", err)
+				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: "+
+					"bridge seek makes it again, and the bridge continues there)", err)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})

@@ -1,4 +1,4 @@
-// Command bridge carries every change of every blob in an Azure Storage account into Kafka.
+// Command bridge carries the whole change feed of an Azure Storage account into Kafka.
 package main
 
 import (
@@ -174,7 +174,7 @@ func unknown(errs, stderr io.Writer, name string) {
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "bridge delivers every change of every blob in an Azure Storage account to Kafka.\n\n"+
+	fmt.Fprint(w, "bridge delivers the change feed of an Azure Storage account to Kafka.\n\n"+
 		"usage: bridge <verb> [flags]\n\n")
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)

@@ -188,3 +188,21 @@ func TestSeekOfAnotherFeed(t *testing.T) {
 		t.Errorf("%+v", s.Position)
 	}
 }
+
+// A first start behind the newest segment delivers nothing, and everything says so; the newest segment is the feed's.
+func TestStartBehindTheFeed(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setenv(t, "BRIDGE_START", "2021-01-01")
+	const why = "the feed has no segment from BRIDGE_START on, 2021-01-01T00:00:00Z"
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, why) {
+		t.Errorf("run --once: exit code %d: %s", code, stderr)
+	}
+	if s := statusOf(t); s.Verdict.Code != status.Degraded || !strings.Contains(s.Verdict.Text, why) ||
+		s.Position.Newest != "" {
+		t.Errorf("%+v", s)
+	}
+	if _, stdout, _ := call(t, "check"); !strings.Contains(stdout, why) {
+		t.Errorf("check: %s", stdout)
+	}
+}

@@ -92,7 +92,8 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 	}
 	at, newest := f.At(), source.SegmentAt(h.Newest)
 	beyond := s.Position.Beyond != ""
-	moved := beyond || f.Seek != nil && f.Current == (source.Segment{}) // to a place that need not be a segment
+	// To a place that need not be a segment.
+	moved := beyond || status.Unbegun(f) || f.Seek != nil && f.Current == (source.Segment{})
 	if !beyond {
 		s.Position.Headroom = seconds(h.Headroom)
 	}

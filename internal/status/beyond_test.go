@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -28,6 +30,10 @@ func TestBeyondTheFeed(t *testing.T) {
 			Seek: &offsets.Seek{To: segment(old).String()}}, ""},
 		"a first start in the future": {offsets.Frontier{Time: old, Completed: segment(later),
 			Start: "1900000000000000000.0000000000"}, "BRIDGE_START was in the future"},
+		"a first start behind the newest segment": {unbegun(now.AddDate(0, -1, 0), old, "2026-04-29"), "BRIDGE_START on"},
+		"a first start just now":                  {unbegun(now.AddDate(0, -1, 0), now, "2026-04-29"), ""},
+		"a first start at the end of the feed":    {unbegun(old, old, "2026-05-29T11:00:00Z"), ""},
+		"a first start at the latest":             {unbegun(now.AddDate(0, -1, 0), old, "latest"), ""},
 		"later segments wait for the current one": {offsets.Frontier{Time: now, Completed: segment(old),
 			Current: segment(old), OpenSince: now.Add(-45 * time.Minute)}, "is still open, 45m0s after its end"},
 		"all is delivered": {offsets.Frontier{Time: old, Completed: segment(old)}, ""},
@@ -54,4 +60,11 @@ func TestBeyondTheFeed(t *testing.T) {
 			t.Errorf("%s, and nobody runs: %+v", name, s.Verdict)
 		}
 	}
+}
+
+// unbegun is a frontier behind a first start at a time, which has found no segment.
+func unbegun(start, written time.Time, setting string) offsets.Frontier {
+	at := envelope.Timestamp{Wall: start.UnixNano()}
+	return offsets.Frontier{Time: written, Completed: history.Before(at), Start: at.String(),
+		Settings: map[string]string{offsets.FrozenStart: setting}}
 }

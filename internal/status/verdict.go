@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -155,8 +156,11 @@ const MoveBack = "move the bridge back with bridge seek"
 const LostHistory = "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from " +
 	"scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 
-// found is how long an instance may take to find the first segment after a seek.
-const found = time.Minute
+// found is how long an instance may take to find the first segment after a seek, or a start.
+const found = 20 * time.Second
+
+// published is how long after its begin the service may publish the segment of an hour.
+const published = 2 * time.Hour
 
 // beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
 func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, future bool) {
@@ -173,11 +177,24 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 		}
 		return "", false
 	}
-	if start, err := envelope.ParseTimestamp(f.Start); err == nil && time.Unix(0, start.Wall).After(now) {
-		return "BRIDGE_START was in the future, " + time.Unix(0, start.Wall).UTC().Format(time.RFC3339) +
-			": nothing is delivered until then", true
+	start, err := envelope.ParseTimestamp(f.Start)
+	at := time.Unix(0, start.Wall).UTC()
+	switch {
+	case err != nil:
+	case at.After(now):
+		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then", true
+	case Unbegun(f) && f.Settings[offsets.FrozenStart] != "latest" && now.Sub(at) > published &&
+		(delivered || now.Sub(f.Time) >= found):
+		return "the feed has no segment from BRIDGE_START on, " + at.Format(time.RFC3339) +
+			": nothing is delivered until it has one", false
 	}
 	return "", false
+}
+
+// Unbegun reports whether the bridge has found no segment since a first start at a time: its place need not be one.
+func Unbegun(f *offsets.Frontier) bool {
+	start, err := envelope.ParseTimestamp(f.Start)
+	return err == nil && f.Current == (source.Segment{}) && f.Completed == history.Before(start) && !f.Scan.Active()
 }
 
 // Open returns what is wrong with a current segment that stays open although there are later ones; empty if it is not.
