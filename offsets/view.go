@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/plain"
 )
 
 // View follows all partitions of the offsets topic, read_committed: the shared memory of all instances.
@@ -70,6 +72,7 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 			return nil
 		}
 		var fetchErr error
+		gone := false
 		fs.EachError(func(_ string, p int32, err error) {
 			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
 			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
@@ -83,8 +86,13 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: "+
-					"bridge seek makes it again, and the bridge continues there)", err)
+				if gone { // each partition says so
+					return
+				}
+				gone = true
+				err = plain.WithRemedy(
+					fmt.Errorf("%w: the topic was deleted while the bridge ran, and with it all progress", err),
+					"stop all instances, then run bridge seek --to <time> --yes, which creates the topic again")
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})

@@ -10,6 +10,11 @@ func TestFiltersThatMatchNothing(t *testing.T) {
 	for setting, want := range map[string]string{
 		"CONTAINERS=photos/2026":           "use BRIDGE_PREFIXES for a folder",
 		"CONTAINERS=!Photos":               "in lower case",
+		"CONTAINERS=photos,!photos":        "photos is both selected and left out",
+		"PREFIXES=/photos":                 "no path begins with a slash",
+		"PREFIXES=photos/*":                "write photos/",
+		"SUFFIXES=!*.jpg":                  "write .jpg",
+		"PREFIXES=photos/,!photos/a*b":     "",
 		"EVENT_TYPES=created":              "did you mean BlobCreated?",
 		"EVENT_TYPES=BlobInventoryChanged": "", // perhaps a new one
 		"CONTAINERS=$web,photos":           "",

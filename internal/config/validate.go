@@ -115,6 +115,24 @@ func (c *Config) validateFilter(p *problems) {
 		} else if name != strings.ToLower(name) {
 			p.add("CONTAINERS", "%s is not a container: their names are in lower case", name)
 		}
+		if slices.Contains(c.Containers, name) && slices.Contains(c.Containers, not+name) {
+			p.add("CONTAINERS", "%s is both selected and left out", name)
+			break
+		}
+	}
+	for _, text := range c.Prefixes {
+		if text = strings.TrimPrefix(text, not); strings.HasPrefix(text, "/") {
+			p.add("PREFIXES", "%s: no path begins with a slash, but with the container, as in photos/2026/", text)
+		}
+		if short, is := strings.CutSuffix(text, "*"); is {
+			p.add("PREFIXES", "%s: an asterisk stands for itself: write %s", text, short)
+		}
+	}
+	for _, text := range c.Suffixes {
+		text = strings.TrimPrefix(text, not)
+		if short, is := strings.CutPrefix(text, "*"); is {
+			p.add("SUFFIXES", "%s: an asterisk stands for itself: write %s", text, short)
+		}
 	}
 	likely := map[string]string{}
 	for _, known := range eventTypes {
