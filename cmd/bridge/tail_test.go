@@ -158,3 +158,27 @@ func TestTailEndsBySignal(t *testing.T) {
 		t.Error("it does not end")
 	}
 }
+
+// A tail that ends says where the feed ends, and why it has printed nothing.
+func TestTailSaysWhereTheFeedEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ containers, args, hint string }{
+		{"", "--once", ""},
+		{"", "--once --from 2021-01-01", ""},
+		{"nope", "--once", "no event has become a record: check --from and BRIDGE_CONTAINERS"},
+		{"", "--once --from 2020-05-29T22:14:00Z", "no event is of a change from --from on"},
+	} {
+		t.Run(c.containers+c.args, func(t *testing.T) {
+			setAll(t, map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020")})
+			if c.containers != "" {
+				setenv(t, "BRIDGE_CONTAINERS", c.containers)
+			}
+			code, _, stderr := call(t, append([]string{"tail"}, strings.Fields(c.args)...)...)
+			if code != exitOK || !strings.Contains(stderr, `"newest_segment":"2020/05/29/2100"`) ||
+				strings.Contains(stderr, "new records appear") || strings.Contains(stderr, `"hint"`) != (c.hint != "") ||
+				!strings.Contains(stderr, c.hint) {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
+	}
+}

@@ -68,9 +68,22 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if at := o.From.Time(); !at.IsZero() {
 		begin = at.Format(time.RFC3339) // people do not read the nanoseconds of an "updated"
 	}
-	o.Log.Info("reading the feed; new records appear as Azure publishes them", "feed", b.Feed.ID, "from", begin)
+	does := "reading the feed; new records appear as Azure publishes them"
+	if o.Once {
+		does = "reading the feed to its end"
+	}
+	o.Log.Info(does, "feed", b.Feed.ID, "from", begin)
 	t.filter.From = from
 	err = t.segments(ctx, after)
+	var more []any
+	if hint := t.nothing(c); hint != "" {
+		more = append(more, "hint", hint)
+	}
+	if o.Once && err == nil {
+		var newest source.Segment
+		newest, err = t.newest(ctx)
+		more = append(more, "newest_segment", newest.String())
+	}
 	if errors.Is(err, errLimit) || ctx.Err() != nil {
 		err = nil
 	}
@@ -78,9 +91,26 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		err = failed
 	}
 	if err == nil {
-		o.Log.Info("stopped", "events", t.read, "records", t.printed)
+		o.Log.Info("stopped", append([]any{"events", t.read, "records", t.printed}, more...)...)
 	}
 	return err
+}
+
+// nothing says why no event has become a record, "" if one has.
+func (t *tail) nothing(c *config.Config) string {
+	if t.printed > 0 || t.read == 0 {
+		return ""
+	}
+	var set []string
+	for _, name := range []string{"CONTAINERS", "PREFIXES", "SUFFIXES", "EVENT_TYPES", "BLOB_TYPES", "EVENTS"} {
+		if c.From(name) != "default" {
+			set = append(set, config.Prefix+"_"+name)
+		}
+	}
+	if set == nil {
+		return "no event is of a change from --from on"
+	}
+	return "no event has become a record: check --from and " + strings.Join(set, ", ")
 }
 
 // tail is a Run at work. It is the pipeline's host. Only one shard is read at a time, by one goroutine that calls the
@@ -92,7 +122,8 @@ type tail struct {
 	filter  envelope.Filter
 	topics  map[string]*pipeline.Topic
 	reached bool // the store has answered
-	read    int  // events
+	last    source.Segment
+	read    int // events
 	printed int
 }
 
@@ -111,7 +142,7 @@ func (t *tail) segments(ctx context.Context, after source.Segment) error {
 			if err := t.segment(ctx, next); err != nil {
 				return err
 			}
-			after = next
+			after, t.last = next, next
 			continue
 		}
 		if t.Once {
@@ -121,6 +152,19 @@ func (t *tail) segments(ctx context.Context, after source.Segment) error {
 			return err
 		}
 	}
+}
+
+// newest returns the newest segment of the feed.
+func (t *tail) newest(ctx context.Context) (newest source.Segment, err error) {
+	if t.last != (source.Segment{}) {
+		return t.last, nil
+	}
+	for newest, err = range t.bridge.Feed.Source.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			break
+		}
+	}
+	return newest, err
 }
 
 // next returns the segment after a given one, or the zero segment.
