@@ -51,9 +51,9 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of the partition is deleted") ||
-		r.Feed.Required == 0 ||
-		r.Feed.Required >= r.Records {
+	const first = " up to segment 2026/01/01/0000"
+	if len(r.Notes) != 1 || r.Feed.Required == 0 || r.Feed.Required >= r.Records ||
+		!strings.Contains(r.Notes[0], "from the topic: partition 0"+first+", partition 1"+first+", partition 2"+first) {
 		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
 	}
 }

@@ -214,11 +214,10 @@ func (ck *checker) partitions(t *topic, all []kmsg.MetadataResponseTopicPartitio
 		}
 	}
 	if t.had && len(all) < int(t.Partitions) { // Kafka removes none
+		plan := ck.bridge.TopicPlan()
 		ck.Add("topic", Failed, fmt.Sprintf("%s has %s and had %d: it was deleted and created again, and its records "+
 			"are gone", t.Name, plain.Count(len(all), "partition"), t.Partitions),
-			fmt.Sprintf("give it as many again to continue with new records: kafka-topics.sh %s --alter --topic %s "+
-				"--partitions %d; or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
-				"BRIDGE_TOPIC", ck.client.ToolFlags(), plain.Shell(t.Name), t.Partitions))
+			plan.Enlarge(t.Name, t.Partitions))
 		return replicas
 	}
 	ck.Add("topic", OK, fmt.Sprintf("%s has %s, replication factor %d", t.Name, plain.Count(len(all), "partition"),

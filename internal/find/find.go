@@ -230,6 +230,13 @@ func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
 	if err != nil {
 		return fmt.Errorf("looking in topic %s: %w", topic, err)
 	}
+	if reading == nil {
+		if topic == found.topic {
+			found.Why = "the bridge has passed the event, and topic " + topic + " does not exist: if it was deleted, " +
+				"its records are gone"
+		}
+		return nil
+	}
 	over := false
 	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
 		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
@@ -263,11 +270,9 @@ func header(r *kgo.Record, name string) string {
 	return ""
 }
 
-// readingOf reads a topic from the first record at or after a time to what is committed now: nothing if the topic does
-// not exist. A record has the time of its event, so it is not before the first of that time.
+// readingOf reads a topic from the first record at or after a time to what is committed now. It returns nil if the
+// topic does not exist. A record has the time of its event, so it is not before the first of that time.
 func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*topics.Reading, error) {
-	reading := &topics.Reading{Client: f.Bridge.Kafka.Client, Topic: topic,
-		From: map[int32]int64{}, To: map[int32]int64{}}
 	cl, err := kgo.NewClient(f.Bridge.Kafka.Client...)
 	if err != nil {
 		return nil, err
@@ -276,7 +281,7 @@ func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*
 	admin := kadm.NewClient(cl)
 	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return reading, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -291,6 +296,8 @@ func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*
 	if err != nil {
 		return nil, err
 	}
+	reading := &topics.Reading{Client: f.Bridge.Kafka.Client, Topic: topic,
+		From: map[int32]int64{}, To: map[int32]int64{}}
 	starts.Each(func(o kadm.ListedOffset) {
 		if end, ok := ends.Lookup(topic, o.Partition); ok && o.Offset >= 0 {
 			reading.From[o.Partition], reading.To[o.Partition] = o.Offset, end.Offset

@@ -169,8 +169,9 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 	}
 	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
 		if n < had[topic] {
-			return nil, fmt.Errorf("topic %s has %s and had %d: if it was deleted, create it with as many",
-				topic, plain.Count(n, "partition"), had[topic])
+			return nil, plain.WithRemedy(
+				fmt.Errorf("topic %s has %s and had %d", topic, plain.Count(n, "partition"), had[topic]),
+				"if it was deleted and created again, its records are gone: "+a.Enlarge(topic, had[topic]))
 		}
 	}
 	if !a.Beside {

@@ -136,9 +136,10 @@ func (e *MissingError) Cause() string {
 	return "topic " + e.Topic + " does not exist"
 }
 
+const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+
 // Remedy implements plain.Remedied.
 func (e *MissingError) Remedy() string {
-	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 	command := strings.Join(e.Create, " && ")
 	switch {
 	case e.Had > 0:
@@ -214,6 +215,12 @@ func (p *Plan) CreateCommand(t *Topic) string {
 		text += " --config " + name + "=" + *settings[name]
 	}
 	return text
+}
+
+// Enlarge returns the remedy for a topic that was deleted and created again with fewer partitions.
+func (p *Plan) Enlarge(topic string, partitions int32) string {
+	return fmt.Sprintf("give it as many again to continue with new records: kafka-topics.sh %s --alter --topic %s "+
+		"--partitions %d; "+restart, p.Flags, plain.Shell(topic), partitions)
 }
 
 // RejectedError is a topic that the template makes of a container, and that gets no records. The container is at fault,

@@ -401,6 +401,26 @@ type comparison struct {
 	wrong []verify.Record // the first records that are not as expected
 }
 
+// somePartitions is how many a note names.
+const somePartitions = 5
+
+// deleted says which partitions lack their start, and up to where.
+func (c *comparison) deleted() string {
+	var names []string
+	for i, p := range slices.Sorted(maps.Keys(c.cutAt)) {
+		if i == somePartitions {
+			names = append(names, fmt.Sprintf("and %d more", len(c.cutAt)-i))
+			break
+		}
+		name := fmt.Sprintf("partition %d up to segment %s", p, c.cutAt[p])
+		if c.cutAt[p] == endless {
+			name = fmt.Sprintf("all of partition %d", p)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // event adds the record of an event. Dead says that it is a dead letter.
 func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, dead bool) {
 	c.given++

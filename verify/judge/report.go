@@ -180,7 +180,7 @@ func (r *Report) fill(t *judgedTopic) {
 	r.noteSome(feed.scanned, "event",
 		"%s from before the initial scan need not be in the topic: its rows show what they did")
 	r.noteSome(feed.before, "event",
-		"%s may be missing: the start of the partition is deleted, up to that segment or a later one")
+		"%s may be missing, because records are deleted from the topic: %s", feed.deleted())
 	r.noteSome(int64(len(pass.extent.holes)), "place",
 		"the feed lacks chunks in %s, before other chunks of the shard, as retention deletes them: the rest of such a "+
 			"segment is compared")
