@@ -58,3 +58,59 @@ func TestCopyWithoutAShard(t *testing.T) {
 		}
 	}
 }
+
+// What stops run fails check, unless the bridge does not get there, or is behind it.
+func TestCopyThatStopsRun(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	var manifest, aside string
+	copied(t, func(dir string) error {
+		manifest = filepath.Join(dir, "idx/segments/2020/05/29/1600/meta.json")
+		aside = filepath.Join(t.TempDir(), "aside")
+		return os.Rename(manifest, aside)
+	})
+	const says = "copy          1 segment without a manifest in idx/, such as 2020/05/29/1600: run stops there\n"
+	check := func(code int, status, settings string) {
+		t.Helper()
+		t.Run(status+settings, func(t *testing.T) {
+			if name, value, is := strings.Cut(settings, "="); is {
+				setenv(t, "BRIDGE_"+name, value)
+			}
+			if got, stdout, _ := call(t, "check"); got != code || !strings.Contains(stdout, status+says) {
+				t.Errorf("exit code %d: %s", got, stdout)
+			}
+		})
+	}
+	const warning, failed = "warning  ", "failed   "
+	check(exitOK, warning, "START=2020-05-29T19:00:00Z")
+	check(exitOK, warning, "END_TIME=2020-05-29T14:00:00Z")
+	check(exitFailed, failed, "")
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+	check(exitFailed, failed, "NAME=b")
+	if err := os.Rename(aside, manifest); err != nil {
+		t.Fatal(err)
+	}
+	runToEnd(t)
+	if err := os.Rename(manifest, aside); err != nil {
+		t.Fatal(err)
+	}
+	check(exitOK, warning, "")
+}
+
+// A manifest of a copy that is cut short says so to run and status, too.
+func TestBrokenManifest(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	copied(t, func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "idx/segments/2020/05/29/1600/meta.json"), []byte(`{"begin":`), 0o600)
+	})
+	const says = "parsing idx/segments/2020/05/29/1600/meta.json: unexpected end of JSON input: copy the container"
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed || !strings.Contains(stderr, says) {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+	if _, stdout, _ := call(t, "status"); !strings.Contains(stdout, "-> copy the container $blobchangefeed again\n") {
+		t.Errorf("status: %s", stdout)
+	}
+}

@@ -28,7 +28,8 @@ type Bridge struct {
 	Insecure     []string        // settings that leave something unencrypted or unchecked
 	LongestTopic int             // bytes of the longest name that the template can make
 
-	sample []source.Event // the first of the feed
+	sample []source.Event   // the first of the feed
+	lacks  []source.Segment // of a copy: run stops there, if it has not delivered them
 }
 
 // Run tries what the bridge needs of the feed, the brokers and the registry. It writes nothing. An error is one of the
@@ -63,6 +64,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	if fs.Count(Failed) == 0 { // a failure may be why the state can't be read
 		ck.state(ctx)
 	}
+	ck.stops(ctx)
 	return fs, nil
 }
 

@@ -89,7 +89,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		return
 	}
 	if b.Dir != "" {
-		fs.copied(ctx, feed, b.Dir, indexed)
+		fs.copied(ctx, b, indexed)
 	}
 	m, err := feed.Manifest(ctx, newest)
 	if b.Dir != "" && errors.Is(err, source.ErrNotFound) {
@@ -116,7 +116,8 @@ type shardFiles struct {
 // copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks, which
 // run does not notice, or it lacks chunks. The service deletes manifests before chunks, and chunks from the first one
 // on; it writes the manifest of the newest segment last.
-func (fs *Findings) copied(ctx context.Context, feed *source.Feed, dir string, indexed []source.Segment) {
+func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segment) {
+	feed, dir := b.Options.Feed.Source, b.Dir
 	oldest, newest := indexed[0], indexed[len(indexed)-1]
 	var empty, torn, bare, lost, gaps []string
 	shards, named := map[string]*shardFiles{}, map[string]bool{}
@@ -154,18 +155,18 @@ func (fs *Findings) copied(ctx context.Context, feed *source.Feed, dir string, i
 	for _, seg := range indexed {
 		m, err := feed.Manifest(ctx, seg)
 		if errors.Is(err, source.ErrNotFound) {
-			torn = append(torn, seg.String())
+			torn, b.lacks = append(torn, seg.String()), append(b.lacks, seg)
 			continue
 		}
 		if fs.unreadable("copy", err) {
 			return
 		}
-		has := !m.Finalized
+		has := !m.Finalized || len(m.Paths) == 0
 		for _, prefix := range m.Paths {
 			named[prefix], has = true, has || shards[prefix] != nil
 		}
 		if !has {
-			bare = append(bare, seg.String())
+			bare, b.lacks = append(bare, seg.String()), append(b.lacks, seg)
 		}
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(shards)) {
@@ -181,8 +182,8 @@ func (fs *Findings) copied(ctx context.Context, feed *source.Feed, dir string, i
 		names       []string
 		what, means string
 	}{
-		{torn, "segment", "without a manifest in idx/, such as %s: run stops there"},
-		{bare, "segment", "without a chunk in log/, such as %s: run stops there"},
+		{torn, "segment", "without a manifest in idx/, such as %s" + stops},
+		{bare, "segment", "without a chunk in log/, such as %s" + stops},
 		{gaps, "shard", "with a missing chunk, such as %s: run takes that for lost history"},
 		{lost, "shard", "in no manifest of idx/, such as that of %s: run leaves it out"},
 		{empty, "chunk", "without a byte, such as %s: run takes that for its end"},
@@ -195,6 +196,33 @@ func (fs *Findings) copied(ctx context.Context, feed *source.Feed, dir string, i
 	}
 	if agree {
 		fs.Add("copy", OK, "log/ and idx/ agree before the newest segment", "")
+	}
+}
+
+// stops ends the finding of what run can't pass.
+const stops = ": run stops there"
+
+// stops makes failures of what a copy lacks, if run gets there: the bridge may have delivered it before.
+func (ck *checker) stops(ctx context.Context) {
+	gets := func(seg source.Segment) bool {
+		f := ck.frontier
+		switch end := ck.bridge.Feed.End.Wall; {
+		case ck.unread != nil || end > 0 && seg.Time().UnixNano() > end:
+			return false
+		case f == nil:
+			return !seg.Time().Before(ck.oldest(ctx))
+		case f.Current != (source.Segment{}):
+			return seg.Compare(f.Current) >= 0
+		}
+		return seg.Compare(f.Completed) > 0
+	}
+	if !slices.ContainsFunc(ck.of.lacks, gets) {
+		return
+	}
+	for i := range *ck.Findings {
+		if f := &(*ck.Findings)[i]; f.Check == "copy" && strings.HasSuffix(f.Detail, stops) {
+			f.Status = Failed
+		}
 	}
 }
 

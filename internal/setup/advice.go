@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 	var large *pipeline.TooLargeError
 	var event *pipeline.EventError
 	var damage *source.DamageError
+	copied := strings.HasPrefix(c.SourceURL, "file://")
 	do := ""
 	switch {
 	case err == nil:
@@ -30,7 +32,7 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 		if gap.Recorded {
 			do = "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
 		}
-		if gap.Recorded && strings.HasPrefix(c.SourceURL, "file://") { // there is no account to list
+		if gap.Recorded && copied { // there is no account to list
 			do = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
 		}
 	case errors.As(err, &large):
@@ -42,6 +44,8 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 		do = fmt.Sprintf("bridge dump --at %d %s shows whether the service's copy has it, too; "+
 			"BRIDGE_ON_ERROR=dead_letter puts these bytes into the dead-letter topic and continues behind them; "+
 			"runbook: BridgeDamage in docs/operations.md", damage.Offset, damage.Blob)
+	case copied && errors.As(err, new(*json.SyntaxError)) && strings.Contains(err.Error(), "parsing idx/"):
+		do = "copy the container $blobchangefeed again"
 	case errors.Is(err, offsets.ErrLapsed):
 		do = "if this happens again, raise BRIDGE_SESSION_TIMEOUT"
 	default:
