@@ -82,10 +82,7 @@ func newInstance(
 	if how.once {
 		shown.Once()
 	}
-	shown.Look(func() (status.Verdict, string) {
-		s := i.monitor.Snapshot()
-		return s.Verdict, s.Hint
-	})
+	shown.Look(func() *status.Status { return &i.monitor.Snapshot().Status })
 	return i, nil
 }
 

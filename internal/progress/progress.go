@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,8 @@ type Display struct {
 	every time.Duration
 	quiet bool // of all bridges: each reports for itself
 
-	look func() (status.Verdict, string) // at the bridge; nil: nobody looks
-	once bool                            // the run is to end by itself
+	look func() *status.Status // at the bridge; nil: nobody looks
+	once bool                  // the run is to end by itself
 
 	began           time.Time
 	events, records atomic.Int64
@@ -99,19 +100,19 @@ func (p *Display) Colour() { p.paint = true }
 // Once says that the run is to end by itself. Call it before Show.
 func (p *Display) Once() { p.once = true }
 
-// Look sets what gives the verdict on the bridge, and a hint at its settings. Call it before Show.
-func (p *Display) Look(look func() (verdict status.Verdict, hint string)) { p.look = look }
+// Look sets what looks at the bridge: its verdict and progress, and a hint at its settings. Call it before Show.
+func (p *Display) Look(look func() *status.Status) { p.look = look }
 
-// judge returns the verdict, and logs the first hint.
-func (p *Display) judge() (v status.Verdict) {
+// judge looks at the bridge, and logs the first hint.
+func (p *Display) judge() *status.Status {
 	if p.look == nil {
-		return v
+		return new(status.Status)
 	}
-	v, hint := p.look()
-	if hint != "" && !p.hint.Swap(true) {
-		p.log.Warn("the settings may be wrong", "hint", hint)
+	s := p.look()
+	if s.Hint != "" && !p.hint.Swap(true) {
+		p.log.Warn("the settings may be wrong", "hint", s.Hint)
 	}
-	return v
+	return s
 }
 
 // Terminal reports whether a file is a terminal.
@@ -207,8 +208,8 @@ func (p *Display) Show(ctx context.Context) {
 }
 
 func (p *Display) report() {
-	verdict := p.judge()
-	now := time.Now()
+	s := p.judge()
+	verdict, now := s.Verdict, time.Now()
 	r := p.since(now)
 	if p.once && now.Sub(r.last) >= patience && now.Sub(p.waited) >= patience {
 		p.waited = now
@@ -220,11 +221,11 @@ func (p *Display) report() {
 		lag = r.lag.Round(time.Second).String()
 	}
 	if p.line != nil {
-		text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", r.events, r.rate, cmp.Or(r.segment, "-"), lag)
+		text := fmt.Sprintf("%8s/s  segment %s  lag %s", plain.Number(int64(r.rate)), cmp.Or(r.segment, "-"), lag)
 		if verdict.Text != "" && verdict.Text != status.AllWell {
-			text = fmt.Sprintf("%10d events  %.*s", r.events, maxLine, verdict.Text)
+			text = fmt.Sprintf("%.*s", maxLine, verdict.Text)
 		}
-		p.line.show(text)
+		p.line.show(fmt.Sprintf("%s%11s events  %s", bar(s.Progress), plain.Number(r.events), text))
 		return
 	}
 	changed := verdict.Code != p.verdict
@@ -276,7 +277,17 @@ func (p *Display) since(now time.Time) (r period) {
 const patience = time.Minute
 
 // maxLine is how much of a verdict is on a terminal: a line that breaks could not be written over.
-const maxLine = 90
+const maxLine = 75
+
+// bar draws the share of a catch-up or a scan that is done; "" if it is unknown.
+func bar(p *status.Progress) string {
+	const cells = 20
+	if p == nil || p.Share == nil {
+		return ""
+	}
+	done := min(max(int(*p.Share*cells), 0), cells)
+	return "[" + strings.Repeat("#", done) + strings.Repeat("-", cells-done) + "]"
+}
 
 // Finish ends the display and keeps its last line. Err is how the run has ended.
 func (p *Display) Finish(err error) {

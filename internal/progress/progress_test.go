@@ -55,9 +55,9 @@ func TestWhatWasRetriedIsOver(t *testing.T) {
 func TestVerdictIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	_, p := New(&config.Config{LogFormat: "json"}, &log)
-	verdict := status.Verdict{Code: status.CatchingUp, Text: "catching up: segment 4 of 7"}
-	hint := ""
-	p.Look(func() (status.Verdict, string) { return verdict, hint })
+	seen := &status.Status{Verdict: status.Verdict{Code: status.CatchingUp, Text: "catching up: segment 4 of 7"}}
+	verdict := &seen.Verdict
+	p.Look(func() *status.Status { return seen })
 	expect := func(when, want string) {
 		t.Helper()
 		log.Reset()
@@ -74,12 +74,39 @@ func TestVerdictIsLogged(t *testing.T) {
 	expect("when events came", `"verdict":"catching up: segment 5 of 7","events":3`)
 	p.Committed(bridge.Commit{Emitted: 5})
 	expect("when a scan has written rows", `"verdict":"catching up: segment 5 of 7","events":3`)
-	verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
+	*verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
 	expect("when it fails", `"level":"WARN","msg":"progress","verdict":"degraded: no route"`)
 	expect("while it fails", "")
-	hint = "no event has become a record"
+	seen.Hint = "no event has become a record"
 	expect("at the first hint", `"level":"WARN","msg":"the settings may be wrong","hint":"no event has become a record"`)
 	expect("later", "")
+}
+
+// On a terminal, a bar shows how much of a catch-up is done.
+func TestBar(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "[--------------------]", 0.5: "[##########----------]", 0.999: "[###################-]",
+		1: "[####################]", 1.01: "[####################]",
+	} {
+		if got := bar(&status.Progress{Share: &share}); got != want {
+			t.Errorf("%g: %s, want %s", share, got, want)
+		}
+	}
+	if got := bar(nil) + bar(&status.Progress{}); got != "" {
+		t.Errorf("%q for an unknown share", got)
+	}
+	share := 0.5
+	var out bytes.Buffer
+	p := &Display{line: &line{to: &out}, began: time.Now()}
+	p.Look(func() *status.Status {
+		return &status.Status{Verdict: status.Verdict{Text: "catching up: segment 4 of 7"},
+			Progress: &status.Progress{Share: &share}}
+	})
+	p.events.Store(150_000)
+	p.report()
+	if want := "[##########----------]    150,000 events  catching up: segment 4 of 7"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
 }
 
 // A run that is to end by itself says that it waits, for what, and how to end it.
@@ -92,8 +119,9 @@ func testRunOnceWaits(t *testing.T) {
 		if once {
 			p.Once()
 		}
-		p.Look(func() (status.Verdict, string) {
-			return status.Verdict{Code: status.Degraded, Text: "degraded: the storage service has not answered"}, ""
+		p.Look(func() *status.Status {
+			return &status.Status{Verdict: status.Verdict{Code: status.Degraded,
+				Text: "degraded: the storage service has not answered"}}
 		})
 		for range 8 { // 4 minutes, the first one with something new
 			time.Sleep(30 * time.Second)
