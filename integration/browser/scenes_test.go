@@ -26,19 +26,21 @@ import (
 // scene is an instance as the status page sees it, in a state that a picture can be made of: its clock stands.
 type scene struct {
 	*ops.Monitor
-	now     time.Time
-	state   *offsets.State
-	written int64
+	now   time.Time
+	state *offsets.State
+	ends  [6]int64 // of the partitions of the topic
+	seen  int      // events so far
 }
 
 // State implements ops.Engine.
 func (s *scene) State() *offsets.State { return s.state }
 
 var (
-	sceneTime = time.Date(2026, 1, 31, 13, 2, 9, 0, time.UTC)
-	sceneHour = sceneTime.Truncate(time.Hour)
-	longError = "reading log/00/2026/01/31/1200/00000.avro at 4194304: GET https://myaccount.blob.core.windows.net/" +
-		"$blobchangefeed/log/00/2026/01/31/1200/00000.avro?sig=" + strings.Repeat("x", 1500) +
+	sceneTime   = time.Date(2026, 1, 31, 13, 2, 9, 0, time.UTC)
+	sceneHour   = sceneTime.Truncate(time.Hour)
+	sceneOldest = sceneHour.AddDate(0, 0, -2) // what the feed begins with
+	longError   = "reading log/00/2026/01/31/1200/00004.avro at 97204318: GET https://myaccount.blob.core.windows.net/" +
+		"$blobchangefeed/log/00/2026/01/31/1200/00004.avro?sig=" + strings.Repeat("x", 1500) +
 		" <b>This request is not authorized to perform this operation.</b>"
 	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "bundles", "sweeping", "live"}
 )
@@ -79,25 +81,25 @@ func sceneOf(name string) *scene {
 		s.now = sceneTime
 		return s
 	case "catching-up":
+		const segmentEvents = 3_210_000
 		s := newScene(sceneTime.Add(-12*time.Minute - 4*time.Second))
-		s.join(source.SegmentAt(sceneHour.Add(-5 * time.Hour)))
-		s.run(sceneTime, func(minutes float64) {
-			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(450-16*minutes)*time.Minute, false)
-		})
+		s.join(source.SegmentAt(sceneOldest))
 		f := s.state.Frontier
-		f.Time, f.CatchUp = sceneTime, &offsets.CatchUp{
-			Done:  3,
-			Left:  4,
-			From:  1,
-			Since: sceneTime.Add(-52 * time.Second),
-		}
-		for _, c := range s.state.Cursors[:3] {
-			f.CatchUp.Read += c.Counts.Read
-		}
-		f.CatchUp.Read -= 52 * 210_000
+		f.CatchUp = &offsets.CatchUp{Left: 48, Since: s.now}
+		s.run(sceneTime, func(minutes float64) {
+			events := int(2_100_000 * math.Min(1, minutes/2))
+			hours := float64(s.seen+events) / segmentEvents
+			s.commit(events, s.now.Sub(sceneOldest.Add(time.Duration(hours*float64(time.Hour)))), false)
+			for ; f.CatchUp.Done < int(hours); f.CatchUp.Done++ {
+				f.CatchUp.Left--
+				s.complete(f.Current)
+			}
+			f.Time = s.now
+			s.read(hours - math.Floor(hours))
+		})
 		return s
 	}
-	s := newScene(sceneTime.Add(-26 * time.Hour))
+	s := newScene(sceneTime.Add(-time.Hour - 4*time.Second))
 	if name == "bundles" { // after a year of hours, some of which retention has deleted, two of them undelivered
 		s.now = sceneTime.Add(-2 * time.Hour)
 		s.Lists(sceneFeed(400))
@@ -119,22 +121,26 @@ func sceneOf(name string) *scene {
 		f.CatchUp.Read -= 58 * 61_000
 		return s
 	}
-	s.now = sceneTime.Add(-time.Hour - 4*time.Second)
+	for p := range s.ends { // the topic has records of former instances
+		s.ends[p] = 1_204_511 + 317*int64(p%4)
+	}
+	last := source.SegmentAt(sceneHour.Add(-2 * time.Hour)) // is finalized while the next one is read
 	s.join(source.SegmentAt(sceneHour.Add(-time.Hour)))
+	s.state.Frontier.Completed = source.SegmentAt(last.Time().Add(-time.Hour))
+	s.state.Frontier.Resolved = fmt.Sprintf("%d.0000000000", last.Time().Add(-15*time.Minute).UnixNano())
 	live := func(minutes float64) {
 		s.commit(int(1200+700*math.Sin(minutes/3)), time.Duration(110+40*math.Sin(minutes/5))*time.Second, true)
-		resolved := s.now.Add(-20 * time.Minute).Truncate(time.Hour).Add(-15 * time.Minute)
-		if text := fmt.Sprintf("%d.0000000000", resolved.UnixNano()); text != s.state.Frontier.Resolved {
-			s.state.Frontier.Resolved = text
-			s.Completed(bridge.Completion{Markers: 6})
+		if s.state.Frontier.Completed != last && s.now.After(last.Time().Add(80*time.Minute)) {
+			s.complete(last)
 		}
+		s.read(1)
 	}
 	switch name {
 	case "failing":
 		s.run(sceneTime.Add(-100*time.Second), live)
 		s.run(sceneTime, func(float64) {
 			s.BrokerAnswered()
-			const short = "reading log/01/2026/01/31/1200/00000.avro: 403 AuthorizationFailure"
+			const short = "reading log/01/2026/01/31/1200/00004.avro: 403 AuthorizationFailure"
 			for lease, err := range []string{longError, short} {
 				s.Active(int32(lease), bridge.Working)
 				s.Failed(int32(lease), errors.New(err))
@@ -203,13 +209,47 @@ func (s *scene) join(segment source.Segment) {
 			continue
 		}
 		s.state.Owners[p] = "bridge-0"
-		at := source.ShardPosition{Chunk: p, Offset: int64(21451 * (p + 1))}
-		s.state.Cursors[p] = &offsets.Cursor{
-			Segment: segment, Time: s.now, Ahead: 86, Listed: 100,
-			Shards: map[string]source.ShardPosition{source.ShardName(p): at},
-		}
+		s.state.Cursors[p] = &offsets.Cursor{Segment: segment}
 	}
-	s.History(bridge.History{Newest: sceneHour.Add(-time.Hour), Headroom: 6 * 24 * time.Hour})
+	s.read(0.14)
+	s.look()
+}
+
+// look reports the feed.
+func (s *scene) look() {
+	s.History(bridge.History{
+		Newest: sceneHour.Add(-time.Hour), Headroom: s.state.Frontier.Current.Time().Sub(sceneOldest),
+	})
+}
+
+// read puts the leases behind a part of the current segment.
+func (s *scene) read(part float64) {
+	for p, c := range s.state.Cursors[:3] {
+		at := source.ShardPosition{Chunk: int(part * 4), Offset: int64(part*97_204_318) + int64(21451*p)}
+		c.Shards = map[string]source.ShardPosition{source.ShardName(p): at}
+		c.Time, c.Listed, c.Ahead = s.now, 100, int64(100*(1-part))
+	}
+}
+
+// complete reports that a segment is delivered, and names the next one.
+func (s *scene) complete(segment source.Segment) {
+	f := s.state.Frontier
+	f.Completed, f.Current = segment, source.SegmentAt(segment.Time().Add(time.Hour))
+	f.Resolved = fmt.Sprintf("%d.0000000000", f.Current.Time().Add(-15*time.Minute).UnixNano())
+	for _, c := range s.state.Cursors[:3] {
+		c.Segment = f.Current
+	}
+	for p := range s.ends {
+		s.wrote(int32(p), 1)
+	}
+	s.Completed(bridge.Completion{Markers: len(s.ends)})
+	s.look()
+}
+
+// wrote reports a transaction that has written to a partition. Its end takes an offset, too.
+func (s *scene) wrote(p int32, records int) {
+	s.Wrote("blob-changes", p, records)
+	s.ends[p] += int64(records) + 1
 }
 
 // run calls step, and takes a sample, every ten seconds until a time.
@@ -225,20 +265,23 @@ func (s *scene) run(until time.Time, step func(minutes float64)) {
 func (s *scene) commit(events int, age time.Duration, drained bool) {
 	s.BrokerAnswered()
 	s.Requested("read", 206, time.Millisecond, 100, nil)
+	events /= 3
+	s.seen += 3 * events
 	for p := range int32(3) {
 		c := bridge.Commit{
-			Lease: p, Read: events / 3, Emitted: events / 3, Bytes: events * 140, Seen: s.now.Add(-age), Drained: drained,
+			Lease: p, Read: events, Emitted: events, Bytes: events * 640, Seen: s.now.Add(-age), Drained: drained,
 		}
+		even := events * int(49+p) / 100
+		s.wrote(2*p, even)
+		s.wrote(2*p+1, events-even)
 		if drained {
 			c.Published = s.now.Add(-2 * time.Second)
 		}
 		c.Recent = s.records(p, age)
 		s.Committed(c)
-		s.state.Cursors[p].Counts.Read += int64(events / 3)
-		s.Wrote("blob-changes", 2*p, events/6+int(p))
-		s.Wrote("blob-changes", 2*p+1, events/5)
+		s.state.Cursors[p].Counts.Read += int64(events)
+		s.state.Cursors[p].Counts.Emitted += int64(events)
 		if drained {
-			s.state.Cursors[p].Ahead = 0
 			s.Active(p, bridge.Drained)
 		}
 	}
@@ -252,14 +295,14 @@ func (s *scene) records(lease int32, age time.Duration) *pipeline.Recent {
 		{"reports/2026/sales by region.csv", "$web/index.html", "logs/app/2026-01-31T08.json"},
 		{"videos/2026/video-21.mp4", "photos/originals/2026/01/31/cat-on-the-roof.jpg", "invoices/2026/INV-1043.pdf"},
 	}[lease] {
-		s.written += 7
+		at := 2*lease + int32(i%2)
 		kind, size := "BlobCreated", 640+11*i
 		if i == 2 && lease == 0 {
 			kind, size = "BlobDeleted", 127
 		}
 		r.Keep(&kgo.Record{
-			Topic: "blob-changes", Partition: 2*lease + int32(i%2), Offset: 1_204_511 + s.written, Key: []byte(`["` + path + `"]`),
-			Value: make([]byte, size), Timestamp: s.now.Add(-age - time.Duration(i)*time.Second),
+			Topic: "blob-changes", Partition: at, Offset: s.ends[at] - 2 - int64(2-i)/2, Key: []byte(`["` + path + `"]`),
+			Value: make([]byte, size), Timestamp: s.now.Add(-age - time.Duration(8-3*int(lease)-i)*time.Second),
 			Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("Microsoft.Storage." + kind)}},
 		})
 	}

@@ -87,19 +87,19 @@ main(async (browser, [url, dir, times, ...states]) => {
 
   const spans = await visit(states[0], 'desk', {});
   seen.spans = await spans.evaluate(all => all.map(s => span(s)), JSON.parse(times));
-  seen.breaks = await spans.evaluate(address => { // widths at which an address, or the arrow between two, breaks
+  seen.breaks = await spans.evaluate(address => { // widths at which an address, the arrow between two, a flag, or a name with a hyphen breaks
     const e = $('detail'), at = [];
-    e.replaceChildren(...breaks(`read tcp ${address}->${address}: i/o timeout`));
+    e.replaceChildren(...breaks(`read tcp ${address}->${address}: i/o timeout: bridge reset --yes of a fl-photos`));
     const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), words = [];
     for (let node; (node = walk.nextNode());) {
-      for (const word of node.data.matchAll(new RegExp(address.replaceAll('.', '\\.') + '|->', 'g'))) {
+      for (const word of node.data.matchAll(new RegExp(address.replaceAll('.', '\\.') + '|->|--yes|fl-photos', 'g'))) {
         const r = document.createRange();
         r.setStart(node, word.index);
         r.setEnd(node, word.index + word[0].length);
         words.push(r);
       }
     }
-    if (words.length !== 3) return ['the parts are not there: ' + e.textContent];
+    if (words.length !== 5) return ['the parts are not there: ' + e.textContent];
     for (let width = 180; width < 500; width += 4) {
       e.style.width = width + 'px';
       if (words.some(r => new Set([...r.getClientRects()].map(b => Math.round(b.top))).size > 1)) at.push(width);

@@ -6,7 +6,15 @@ const $ = id => document.getElementById(id);
 const pieces = word => word.split(/(?<=[/?&])(?=[^/])|(?=->)/).flatMap(s => s.split('.').length > 3 ? s.split(/(?=\.[a-z])/i) : [s]);
 const tied = text => String(text).replaceAll(' ·', '\u00a0·');
 const part = s => { if (!s.startsWith('->')) return [s]; const e = document.createElement('span'); e.className = 'arrow'; e.textContent = '->'; return [e, s.slice(2)]; };
-const breaks = text => tied(text).split(/(\S{20,})/).flatMap((word, i) => i % 2 ? pieces(word).flatMap((s, i) => i ? [document.createElement('wbr'), ...part(s)] : [s]) : [word]);
+// Short words with hyphens, such as flags and names, are kept whole; copied, they are as they were.
+const whole = text => text.split(/((?=\S*(?:\w-|-\w))\S+)/).filter(Boolean).map(s => {
+  if (!/^\S*(\w-|-\w)/.test(s) || s.startsWith('->')) return s;
+  const e = document.createElement('span');
+  e.className = 'whole';
+  e.textContent = s;
+  return e;
+});
+const breaks = text => tied(text).split(/(\S{20,})/).flatMap((word, i) => i % 2 ? pieces(word).flatMap((s, i) => i ? [document.createElement('wbr'), ...part(s)] : [s]) : whole(word));
 const show = (id, text) => { const e = $(id); if (e.textContent !== tied(text)) e.replaceChildren(...breaks(text)); };
 // Two digits of a speed, as the verdict has it: more are only noise.
 const speed = n => number(n < 100 ? n : Number(n.toPrecision(2)));

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -79,6 +80,13 @@ func TestLastRecords(t *testing.T) {
 	have = m.Snapshot().Recent
 	if len(have) != recordsKept || have[0].Offset != offset || have[7].Offset != offset-7 || len(have[0].Key) > 260 ||
 		have[1].Key != "second2" {
+		t.Errorf("%+v", have)
+	}
+	// A transaction has the records of a partition after those of another one, whatever their times.
+	newest := *clock
+	*clock = clock.Add(-time.Minute)
+	commit("older")
+	if have = m.Snapshot().Recent; have[7].Key != "older" || !have[0].Time.Equal(newest) || len(have) != recordsKept {
 		t.Errorf("%+v", have)
 	}
 }

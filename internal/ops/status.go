@@ -30,7 +30,7 @@ type Status struct {
 	SinceStart Counts     `json:"since_start"` // of this instance
 
 	Partitions []Partition `json:"partitions"`   // at most 100
-	Recent     []Record    `json:"last_records"` // at most 8, the newest first
+	Recent     []Record    `json:"last_records"` // the last 8, by the time of their events, newest first
 }
 
 // Reason says why an instance is unready.
@@ -72,6 +72,7 @@ func (m *Monitor) Snapshot() *Status {
 	s.Errors = slices.Clone(m.errors)
 	slices.Reverse(s.Errors)
 	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)
+	slices.SortStableFunc(s.Recent, func(a, b Record) int { return b.Time.Compare(a.Time) })
 	m.look(s, state.Frontier)
 	m.own(s, now)
 	if p := s.Progress; p != nil && p.Rate != nil && p.Item == "events" && alone(s) {
