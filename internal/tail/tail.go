@@ -68,21 +68,21 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if at := o.From.Time(); !at.IsZero() {
 		begin = at.Format(time.RFC3339) // people do not read the nanoseconds of an "updated"
 	}
-	does := "reading the feed; new records appear as Azure publishes them"
 	if o.Once {
-		does = "reading the feed to its end"
+		o.Log.Info("reading the feed to its end", "feed", b.Feed.ID, "from", begin)
+	} else {
+		o.Log.Info("reading the feed; new records appear as Azure publishes them", "feed", b.Feed.ID, "from", begin)
 	}
-	o.Log.Info(does, "feed", b.Feed.ID, "from", begin)
 	t.filter.From = from
 	err = t.segments(ctx, after)
-	var more []any
+	end := o.Log
 	if hint := t.nothing(c); hint != "" {
-		more = append(more, "hint", hint)
+		end = end.With("hint", hint)
 	}
 	if o.Once && err == nil {
 		var newest source.Segment
 		newest, err = t.newest(ctx)
-		more = append(more, "newest_segment", newest.String())
+		end = end.With("newest_segment", newest.String())
 	}
 	if errors.Is(err, errLimit) || ctx.Err() != nil {
 		err = nil
@@ -91,7 +91,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		err = failed
 	}
 	if err == nil {
-		o.Log.Info("stopped", append([]any{"events", t.read, "records", t.printed}, more...)...)
+		end.Info("stopped", "events", t.read, "records", t.printed)
 	}
 	return err
 }
