@@ -125,7 +125,7 @@ func TestTransactionLargerThanMemory(t *testing.T) {
 }
 
 func largeTransaction(t *testing.T, transactional bool) {
-	const events, memory = 8_000, 1 << 20
+	const events, memory = 4_000, 1 << 20
 	o, r := options(t, broker(t), writeFeed(t, feedsim.Spec{Shards: 1, EventsPerSegment: events, BlockEvents: 20}))
 	o.Kafka.Transactional = transactional
 	o.Pace.CommitInterval, o.Pace.TxnRecords, o.Pace.TxnBytes = time.Hour, 2*events, 1<<30
