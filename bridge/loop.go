@@ -249,7 +249,7 @@ func (t *tenure) doubt(gap *history.GapError) error {
 		return errDoubt
 	}
 	t.findings.remember(t.work, t.opts.Now(), t.opts.Observer.advised(gap)) // bridge status reports it when nobody runs
-	if err := t.commitFailing(true); err != nil && !mutation.Believe { // another fence
+	if err := t.commitFailing(true); err != nil && !mutation.Believe {      // another fence
 		return err
 	}
 	t.trace(offsets.Ends, gap)
