@@ -25,6 +25,7 @@ import (
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/internal/tail"
+	"blobfeed/offsets"
 )
 
 // instance is a bridge of this process, and what shows how it is.
@@ -123,13 +124,14 @@ func (i *instance) Run(stop, hard context.Context) error {
 	i.engine.Store(b)
 	defer i.engine.Store(nil)
 	err := b.Run(stop, hard)
-	if p := i.monitor.Snapshot().Position; err == nil && i.options.Once {
-		why := p.Beyond
-		if why == "" && p.Seek != nil && p.Current == "" { // it would be known in a minute
-			why = status.NothingFrom(p.Seek)
-		}
-		if why != "" {
-			i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
+	if state := b.State(); err == nil && i.options.Once {
+		if state != nil && state.Frontier != nil {
+			ended := *state
+			ended.Delivered = &offsets.Delivered{} // which may not have come back from the brokers yet
+			why := status.Of(i.config.Name, &ended, status.Group{}, time.Now()).Position.Beyond
+			if why != "" {
+				i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
+			}
 		}
 		i.lookAtLast(hard)
 	}
