@@ -43,11 +43,11 @@ func (c *counting) add(n *int) {
 	c.mu.Unlock()
 	select {
 	case c.asked <- struct{}{}:
-	default: // who waits counts anew anyway
+	default: // a signal is there already, and who gets it counts all
 	}
 }
 
-// during waits for so many polls and returns how many there were, and how many listings beside them.
+// during waits for a number of polls. It returns how many came meanwhile, which may be more, and how many listings.
 func (c *counting) during(polls int) (manifests, listings int) {
 	count := func() (int, int) {
 		c.mu.Lock()

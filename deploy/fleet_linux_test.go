@@ -133,7 +133,7 @@ func TestManyFailingBridges(t *testing.T) {
 			t.Errorf("%d scrapes side by side take %s of processor time", side, took)
 			return true
 		}
-		// An answer has to be written within 5 s. On a busy machine, so many get too little of the processors.
+		// The server cuts an answer that takes longer than 5 s. A busy machine writes fewer answers in that time.
 		side = max(2, side/2)
 		return whole.Load() > 0
 	})

@@ -275,7 +275,7 @@ const (
 	asValue form = 1 << iota
 	asTombstone
 
-	repeatedForms = iota // by so many bits forms that came again are shifted
+	repeatedForms = iota // the shift of the bits for forms that came a second time
 )
 
 func formOf(r *Record) form {

@@ -162,8 +162,8 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 	}
 }
 
-// The events of a run are parts of a window that is overwritten. Nothing that lives longer may be a part of them: neither
-// records, nor what is remembered of topics and unknown types.
+// The events of a run are parts of a window that is overwritten. What lives longer has to be a copy: records, and what
+// is remembered of topics and unknown types.
 func TestRunCopiesWhatItKeeps(t *testing.T) {
 	p, d := simulated(t, 0, &lender{})
 	var err error

@@ -47,7 +47,8 @@ func TestAll(t *testing.T) {
 	invalid := fleetFile(t, strings.Replace(string(text), "events: all}", "events: all, poll_interval: never}", 1))
 	code, out, stderr = call(t, "status", "--all", "--config", invalid)
 	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
-		`\nphotos  - +unknown: its settings in the file are invalid: BRIDGE_POLL_INTERVAL.*\nsim     [\d,]+ days +up to date\n`,
+		`\nphotos  - +unknown: its settings in the file are invalid: BRIDGE_POLL_INTERVAL.*\n`+
+			`sim     [\d,]+ days +up to date\n`,
 	).MatchString(out) {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}

@@ -214,8 +214,8 @@ func TestCheckOfAStartInTheFuture(t *testing.T) {
 	}
 	setenv(t, "BRIDGE_START", "earliest")
 	setenv(t, "BRIDGE_END_TIME", "2020-01-01")
-	const want = "warning  state         there is no progress yet: run starts at earliest and ends at 2020-01-01, before " +
-		"the first segment, 2020-01-16T21:00:00Z: it delivers nothing\n"
+	const want = "warning  state         there is no progress yet: run starts at earliest and ends at 2020-01-01, " +
+		"before the first segment, 2020-01-16T21:00:00Z: it delivers nothing\n"
 	if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, want) {
 		t.Errorf("exit code %d, want %q:\n%s%s", code, want, stdout, stderr)
 	}

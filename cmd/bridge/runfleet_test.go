@@ -230,7 +230,7 @@ func TestFleetRefused(t *testing.T) {
 	}
 }
 
-// Without --once, the next reload may bring bridges. With it, the process would wait for ever.
+// Without --once, a reload may bring bridges. With it, the process would never end.
 func TestFleetWithoutBridges(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "fleet.yaml")

@@ -16,7 +16,7 @@ func TestReplayOfTheFuture(t *testing.T) {
 	}
 }
 
-// People are told that a replay with an end in the future waits for the feed.
+// A replay whose end is in the future says that it waits for the feed.
 func TestReplayWaits(t *testing.T) {
 	for to, waits := range map[string]bool{"2020-05-27": false, "2100-01-01": true} {
 		if r := (&Replay{From: "earliest", To: to, Topic: "again"}); r.Check() != nil || r.Waits() != waits {

@@ -183,7 +183,8 @@ func TestVerdictWithoutKafka(t *testing.T) {
 // The verdict on a catch-up has the speed that the page shows. If other instances work, too, it has that of all.
 func TestOneSpeed(t *testing.T) {
 	m, engine, now := watching(t)
-	engine.state = state(&offsets.Cursor{Segment: segment, Ahead: 50, Listed: 100, Counts: offsets.Counts{Read: 9000}}, nil)
+	cursor := &offsets.Cursor{Segment: segment, Ahead: 50, Listed: 100, Counts: offsets.Counts{Read: 9000}}
+	engine.state = state(cursor, nil)
 	engine.state.Frontier.CatchUp = &offsets.CatchUp{Done: 1, Left: 4, From: 0, Since: *now}
 	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
 	*now = now.Add(100 * time.Second)

@@ -104,7 +104,8 @@ func TestBar(t *testing.T) {
 	})
 	p.events.Store(150_000)
 	p.report()
-	if want := "[##########----------]    150,000 events  catching up: segment 4 of 7"; !strings.Contains(out.String(), want) {
+	const want = "[##########----------]    150,000 events  catching up: segment 4 of 7"
+	if !strings.Contains(out.String(), want) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

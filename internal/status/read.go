@@ -92,7 +92,7 @@ func stateGone(topic string) string {
 	return "topic " + topic + " does not exist any more: the bridge's progress is gone, and nothing can be committed"
 }
 
-// continueAt says how to continue without a state: a bridge does not start anew beside records.
+// continueAt says how to continue without a state. A start is refused, because it would repeat all records.
 func continueAt(from string) string {
 	return "stop all instances, then run bridge seek --to " + from + " --yes: only later events are repeated"
 }

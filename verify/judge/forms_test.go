@@ -98,9 +98,9 @@ func forms() []form {
 		{name: "at least once", settings: "DELIVERY=at_least_once", stateful: true, unknown: []string{
 			"a record is doubled", "a record is repeated at the end", "state:an old record comes last",
 			"a marker is missing everywhere"}},
-		{name: "at least once, seek", settings: "DELIVERY=at_least_once DEBUG=bundle_bytes=0", stateful: true, unknown: []string{
-			"a record is doubled", "a record is repeated at the end", "state:an old record comes last",
-			"a marker is missing everywhere"},
+		{name: "at least once, seek", settings: "DELIVERY=at_least_once DEBUG=bundle_bytes=0", stateful: true,
+			unknown: []string{"a record is doubled", "a record is repeated at the end", "state:an old record comes last",
+				"a marker is missing everywhere"},
 			then: func(t *testing.T, _ *liveFeed) { seek(t, "2026/01/01/0100") }},
 		{name: "no bundles", settings: "DEBUG=bundle_bytes=0"},
 		{name: "template", settings: "TOPIC={container}", topic: "photos"},
