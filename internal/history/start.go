@@ -43,6 +43,14 @@ type rangeError struct{ text, reason string }
 
 func (e *rangeError) Error() string { return fmt.Sprintf("%q is no time: %s", e.text, e.reason) }
 
+// outOfRange returns what is wrong with a text of which only a number did not parse; nil for other errors.
+func outOfRange(text string, err error) error {
+	if e, is := errors.AsType[*time.ParseError](err); is && strings.HasSuffix(e.Message, "out of range") {
+		return &rangeError{text, strings.TrimPrefix(e.Message, ": ")}
+	}
+	return nil
+}
+
 // ParseTime parses an RFC 3339 time, a date, which is its first moment in UTC, or the text of an "updated".
 func ParseTime(s string) (envelope.Timestamp, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
@@ -53,8 +61,8 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 		if err == nil {
 			return envelope.Timestamp{Wall: t.UnixNano()}, nil
 		}
-		if e, is := errors.AsType[*time.ParseError](err); is && strings.HasSuffix(e.Message, "out of range") {
-			return envelope.Timestamp{}, &rangeError{s, strings.TrimPrefix(e.Message, ": ")}
+		if e := outOfRange(s, err); e != nil {
+			return envelope.Timestamp{}, e
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, s[:min(len(s), len(time.DateOnly))]); err == nil {

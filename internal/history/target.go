@@ -25,6 +25,9 @@ func ParseTarget(s string) (Target, error) {
 	if seg, err := source.ParseSegment(s); err == nil && s != "" {
 		return Target{text: s, segment: seg}, nil
 	}
+	if _, err := time.Parse("2006/01/02/1504", s); outOfRange(s, err) != nil {
+		return Target{}, outOfRange(s, err)
+	}
 	at, err := ParseTime(s)
 	if errors.As(err, new(*rangeError)) {
 		return Target{}, err

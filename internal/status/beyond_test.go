@@ -43,13 +43,14 @@ func TestBeyondTheFeed(t *testing.T) {
 		if got := s.Verdict.Code == Degraded; got != (tc.want != "") || !strings.Contains(s.Verdict.Text, tc.want) {
 			t.Errorf("%s: %+v", name, s.Verdict)
 		}
-		if name == "just moved" && s.Verdict.Code != Starting {
+		searching := name == "just moved" || name == "a first start just now"
+		if searching != (s.Verdict.Code == Starting) {
 			t.Errorf("%s: %+v", name, s.Verdict)
 		}
 		// After run --once nobody has to run, and the place is as wrong.
 		s = Of("b", &offsets.State{Frontier: &tc.frontier, Delivered: &offsets.Delivered{Time: now}},
 			Group{State: "Empty"}, now)
-		if got := s.Verdict.Code == Degraded; got != (s.Position.Beyond != "") {
+		if got := s.Verdict.Code == Degraded; got != (s.Position.Beyond != "" || s.Position.OpenSince != nil) {
 			t.Errorf("%s, after run --once: %+v", name, s.Verdict)
 		}
 		// An instance that is started would deliver nothing either.

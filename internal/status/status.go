@@ -54,6 +54,7 @@ type Position struct {
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
 	Future bool   `json:"-"` // Beyond needs no look at the feed
+	sought bool   // the feed is searched for its first segment from BRIDGE_START on
 	// OpenSince is when the current segment ended, if it is open for half an hour longer although there are later ones.
 	OpenSince *time.Time `json:"open_since,omitempty"`
 
@@ -165,6 +166,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	p.Beyond, p.Future = beyond(f, state.Delivered != nil, s.Now)
+	p.sought = behindStart(f, s.Now)
 	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)

@@ -66,6 +66,8 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 		return Verdict{Code: UpToDate, Text: AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
 	case s.Position.Once != nil && s.Position.Beyond != "":
 		return degraded([]Problem{{s.Position.Beyond, MoveBack}})
+	case s.Position.Once != nil && s.Position.OpenSince != nil: // and later segments wait for that one
+		return degraded([]Problem{s.Open()})
 	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
 		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered everything " +
 			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
@@ -85,6 +87,9 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	if to := s.Position.Seek; to != nil && s.Position.Current == "" {
 		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from " + place(to.To) +
 			" on, where bridge seek has moved the bridge"}
+	}
+	if s.Position.sought {
+		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from BRIDGE_START on"}
 	}
 	if s.Position.Current == "" && s.Position.Completed == "" { // a new feed takes an hour to its first segment
 		return Verdict{Code: Starting, Text: "starting: no segment of the feed is begun yet"}
@@ -183,12 +188,19 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 	case err != nil:
 	case at.After(now):
 		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then", true
-	case Unbegun(f) && f.Settings[offsets.FrozenStart] != "latest" && now.Sub(at) > published &&
-		(delivered || now.Sub(f.Time) >= found):
+	case behindStart(f, now) && (delivered || now.Sub(f.Time) >= found):
 		return "the feed has no segment from BRIDGE_START on, " + at.Format(time.RFC3339) +
 			": nothing is delivered until it has one", false
 	}
 	return "", false
+}
+
+// behindStart reports whether the bridge has found no segment from BRIDGE_START on, though the service would have
+// published one.
+func behindStart(f *offsets.Frontier, now time.Time) bool {
+	start, err := envelope.ParseTimestamp(f.Start)
+	return err == nil && Unbegun(f) && f.Settings[offsets.FrozenStart] != "latest" &&
+		now.Sub(time.Unix(0, start.Wall)) > published
 }
 
 // Unbegun reports whether the bridge has found no segment since a first start at a time: its place need not be one.
