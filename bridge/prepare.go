@@ -25,9 +25,9 @@ func (inst *instance) prepare(ctx context.Context) error {
 	o := inst.opts
 	_, err := topics.Count(ctx, kadm.NewClient(inst.client), inst.cfg.Topic)
 	var gone *topics.MissingError
-	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
+	if errors.As(err, &gone) { // nothing is created before feed and registry have answered, or beside another bridge
 		if _, err = o.Feed.Source.LastConsumable(ctx); err == nil {
-			err = inst.catalog.RejectTaken(ctx)
+			err = inst.catalog.Admit(ctx)
 		}
 	}
 	if err != nil {

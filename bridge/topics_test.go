@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
@@ -161,6 +163,34 @@ func TestOneTopicInTrouble(t *testing.T) {
 	}
 	up.Store(true)
 	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
+}
+
+// A first start makes nothing in Kafka before the registry has answered: what it needs may be wrong.
+func TestFirstStartWaitsForTheRegistry(t *testing.T) {
+	m, c := newMemory(), broker(t)
+	m.segment("2026/01/01/1000", "Finalized", 60, map[int][]happened{0: {{"a", "2026-01-01T10:00:00Z", "a"}}})
+	o, r := over(t, c, m)
+	var up atomic.Bool
+	given := o.Records.Encoder
+	o.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		if !up.Load() {
+			return nil, errors.New("the registry is down")
+		}
+		return given(ctx, topic)
+	}
+	stop := run(t, o)
+	defer stop()
+	<-r.failing
+	cl, err := kgo.NewClient(o.Kafka.Client...)
+	must(t, err)
+	defer cl.Close()
+	made, err := kadm.NewClient(cl).ListTopics(t.Context())
+	must(t, err)
+	if names := made.Names(); len(names) > 0 {
+		t.Errorf("it has made %s", names)
+	}
+	up.Store(true)
+	r.await(t, func(c Commit) bool { return c.Emitted == 1 })
 }
 
 // A new topic that takes less than those before makes the producer's batches smaller, and loses nothing.

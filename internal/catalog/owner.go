@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
@@ -96,6 +97,20 @@ func (c *Catalog) RejectTaken(ctx context.Context) error {
 		return err
 	}
 	return c.Sole(names, claims)
+}
+
+// Admit returns why a first start may not make its topics: the topic of all records is another bridge's, or the
+// registry has no schemas for it.
+func (c *Catalog) Admit(ctx context.Context) error {
+	if err := c.RejectTaken(ctx); err != nil {
+		return err
+	}
+	for _, name := range c.Constant() {
+		if _, err := c.Encoder(ctx, name); err != nil {
+			return &pipeline.EncoderError{Err: err}
+		}
+	}
+	return nil
 }
 
 // firstUsed returns the first topic that holds records, if there is one.
