@@ -69,10 +69,17 @@ func TestVerdictAfterASeek(t *testing.T) {
 		moved.Frontier.Completed, moved.Frontier.Current = source.Before(place), source.Segment{}
 		moved.Frontier.Seek, moved.Frontier.Time = &offsets.Seek{To: place.String()}, now.Add(-time.Hour)
 		engine.state = moved
-		m.BrokerAnswered()
-		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
 		m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+		m.BrokerAnswered()
 		judged(t, m, place.String()+", at first", before, "bridge seek has moved the bridge")
+		*now = now.Add(lasting)
+		m.BrokerAnswered()
+		judged(t, m, place.String()+", later, where another instance looks", status.Degraded, "bridge seek has moved")
+		*now = now.Add(-lasting)
+		m.History(bridge.History{Newest: now.Add(years + time.Hour)})
+		judged(t, m, place.String()+", with a later segment", before, "bridge seek has moved the bridge")
+		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
+		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
 		if p := m.Snapshot().Position; p.Newest != "" || p.Headroom != nil {
 			t.Errorf("%s: newest segment %s, headroom %v", place, p.Newest, p.Headroom)
 		}
@@ -80,9 +87,6 @@ func TestVerdictAfterASeek(t *testing.T) {
 		if s := m.Segments(t.Context()); len(s.Begins) > 0 {
 			t.Errorf("%s: the ribbon shows segments at %v", place, s.Begins)
 		}
-		*now = now.Add(lasting)
-		m.BrokerAnswered()
-		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
 		moved.Frontier.Seek, moved.Frontier.Start = nil, fmt.Sprintf("%d.0000000000", place.Time().UnixNano())
 		if p := m.Snapshot().Position; to > 0 && (p.Beyond == "" || p.Newest != "" || p.Headroom != nil) {
 			t.Errorf("%s, by BRIDGE_START: %+v", place, p)
