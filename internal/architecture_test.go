@@ -46,8 +46,8 @@ var imports = map[string][]string{
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
 	"verify": {"source/ocf"},
-	"internal/status": {"source", "envelope", "offsets", "internal/history", "internal/pause", "internal/plain",
-		"internal/topics"},
+	"internal/status": {"source", "envelope", "offsets", "internal/frozen", "internal/history", "internal/pause",
+		"internal/plain", "internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/crash", "internal/status", "internal/plain", "internal/history"},
 	"internal/progress": {"bridge", "internal/config", "internal/plain", "internal/status"},
 	"internal/find": {"source/ocf", "source", "envelope", "offsets", "bridge", "internal/status", "internal/history",

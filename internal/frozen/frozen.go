@@ -105,10 +105,9 @@ func (o *Settings) FitLeases(f *offsets.Frontier, partitions int) error {
 // LeasesChanged is the error for another number of partitions than the state is made for: shards would change their
 // leases, and their cursors would be in the wrong places.
 func (o *Settings) LeasesChanged(had, has int) error {
-	return plain.SettingsErrorf("%s has %s, and its state is made for %d, which never "+
-		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
-		"bridge reset (BRIDGE_START says where delivery begins then)",
-		plain.StateTopic(o.Bridge), plain.Count(has, "partition"), had)
+	return plain.WithRemedy(plain.SettingsErrorf("%s has %s, and its state is made for %d, which never changes",
+		plain.StateTopic(o.Bridge), plain.Count(has, "partition"), had), "partitions cannot be removed, so restart "+
+		"from scratch with another BRIDGE_NAME, or with bridge reset (BRIDGE_START says where delivery begins then)")
 }
 
 // changed describes the settings that differ from the stored ones. A value that only follows from another changed

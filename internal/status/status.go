@@ -38,6 +38,7 @@ type Status struct {
 	Errors   []Failure      `json:"errors"` // newest first: the last one of each lease, or the last ones of an instance
 
 	filled bool // every topic had a record or a marker
+	made   int  // for how many leases the state is made; 0 if it does not say
 }
 
 // Position is where the bridge is in the feed.
@@ -55,6 +56,8 @@ type Position struct {
 	Beyond string `json:"beyond_feed,omitempty"`
 	Future bool   `json:"-"` // Beyond needs no look at the feed
 	sought bool   // the feed is searched for its first segment from BRIDGE_START on
+	// unbegun says that the bridge has found no segment since a first start at a time.
+	unbegun bool
 	// OpenSince is when the current segment ended, if it is open for half an hour longer although there are later ones.
 	OpenSince *time.Time `json:"open_since,omitempty"`
 
@@ -161,12 +164,12 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 		s.Verdict = s.Judge("", s.problems())
 		return s
 	}
-	s.Started, s.Feed = true, f.Feed
+	s.Started, s.Feed, s.made = true, f.Feed, f.Leases
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	p.Beyond, p.Future = beyond(f, state.Delivered != nil, s.Now)
-	p.sought = behindStart(f, s.Now)
+	p.sought, p.unbegun = behindStart(f, s.Now), Unbegun(f)
 	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)

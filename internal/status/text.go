@@ -27,10 +27,14 @@ func (s *Status) Text() string {
 		p := s.Position
 		fmt.Fprintf(&b, "feed      %s\n", s.Feed)
 		b.WriteString("segment   ")
-		if p.Current != "" {
-			b.WriteString(p.Current + ", ")
+		at := []string{p.Current, "complete up to " + p.Completed}
+		switch named := p.Seek == nil && !p.unbegun && p.Completed != ""; { // else it need not be a segment
+		case named && p.Current == "":
+			at = at[1:]
+		case !named:
+			at = []string{cmp.Or(p.Current, "none is begun yet")}
 		}
-		fmt.Fprintf(&b, "complete up to %s", cmp.Or(p.Completed, "-"))
+		b.WriteString(strings.Join(at, ", "))
 		if p.Ended {
 			b.WriteString(", ended at BRIDGE_END_TIME")
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/frozen"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
@@ -61,13 +62,12 @@ const behind = time.Minute
 // Judge returns the verdict on s. Problems are what is wrong now, the worst first; starting, if not empty, says what
 // the bridge waits for before it can do anything. It is the one judge of log, status, page and metrics.
 func (s *Status) Judge(starting string, problems []Problem) Verdict {
+	halted := s.halted()
 	switch {
 	case s.Position.Ended:
 		return Verdict{Code: UpToDate, Text: AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
-	case s.Position.Once != nil && s.Position.Beyond != "":
-		return degraded([]Problem{{s.Position.Beyond, MoveBack}})
-	case s.Position.Once != nil && s.Position.OpenSince != nil: // and later segments wait for that one
-		return degraded([]Problem{s.Open()})
+	case s.Position.Once != nil && len(halted) > 0:
+		return degraded(halted)
 	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
 		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered everything " +
 			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
@@ -148,7 +148,10 @@ func (s *Status) last() (text, do string, failed bool) {
 		why := Problem{s.Errors[0].Error, s.Errors[0].Remedy}.Line()
 		return text + ", and the last error: " + why.Cause, why.Remedy, true
 	}
-	if s.Position.Beyond != "" { // an instance alone would not mend it
+	if grown := s.grown(); grown.Cause != "" { // an instance alone would mend neither
+		return text + ", and " + grown.Cause, grown.Remedy, false
+	}
+	if s.Position.Beyond != "" {
 		return text + ", and " + s.Position.Beyond, MoveBack + ", then start an instance with bridge run", false
 	}
 	return text, "", false
@@ -164,8 +167,8 @@ const LostHistory = "set BRIDGE_ON_GAP=continue to continue with what is left (t
 // found is how long an instance may take to find the first segment after a seek, or a start.
 const found = 20 * time.Second
 
-// published is how long after its begin the service may publish the segment of an hour.
-const published = 2 * time.Hour
+// Published is how long after its begin the service may publish the segment of an hour.
+const Published = 2 * time.Hour
 
 // beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
 func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, future bool) {
@@ -189,8 +192,7 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 	case at.After(now):
 		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then", true
 	case behindStart(f, now) && (delivered || now.Sub(f.Time) >= found):
-		return "the feed has no segment from BRIDGE_START on, " + at.Format(time.RFC3339) +
-			": nothing is delivered until it has one", false
+		return NothingFromStart(at), false
 	}
 	return "", false
 }
@@ -200,7 +202,7 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 func behindStart(f *offsets.Frontier, now time.Time) bool {
 	start, err := envelope.ParseTimestamp(f.Start)
 	return err == nil && Unbegun(f) && f.Settings[offsets.FrozenStart] != "latest" &&
-		now.Sub(time.Unix(0, start.Wall)) > published
+		now.Sub(time.Unix(0, start.Wall)) > Published
 }
 
 // Unbegun reports whether the bridge has found no segment since a first start at a time: its place need not be one.
@@ -228,15 +230,27 @@ func NothingFrom(seek *offsets.Seek) string {
 		"is delivered until it has one"
 }
 
-// problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
-// that no instance has.
+// NothingFromStart says that the feed has nothing from BRIDGE_START on, which is at.
+func NothingFromStart(at time.Time) string {
+	return "the feed has no segment from BRIDGE_START on, " + at.Format(time.RFC3339) +
+		": nothing is delivered until it has one"
+}
+
+// halted are the reasons why nothing can be delivered from where the bridge is, whoever runs it: partitions that
+// somebody added to its state, a place that the feed does not have, a segment that stays open.
+func (s *Status) halted() (all []Problem) {
+	for _, p := range []Problem{s.grown(), {s.Position.Beyond, MoveBack}, s.Open()} {
+		if p.Cause != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// problems are what a state shows: why nothing can be delivered, the leases whose last error lasts, and those that no
+// instance has.
 func (s *Status) problems() (all []Problem) {
-	if s.Position.Beyond != "" {
-		all = append(all, Problem{s.Position.Beyond, MoveBack})
-	}
-	if open := s.Open(); open.Cause != "" {
-		all = append(all, open)
-	}
+	all = s.halted()
 	free := 0
 	for _, l := range s.Leases {
 		if l.Failing && l.Error != nil {
@@ -252,6 +266,16 @@ func (s *Status) problems() (all []Problem) {
 		})
 	}
 	return all
+}
+
+// grown returns what is wrong with the number of leases; empty if nothing is.
+func (s *Status) grown() Problem {
+	if s.made == 0 || s.made == len(s.Leases) {
+		return Problem{}
+	}
+	of := frozen.Settings{Bridge: s.Name}
+	text, do := plain.SplitRemedy(of.LeasesChanged(s.made, len(s.Leases)))
+	return Problem{text, do}
 }
 
 // stable is the state of a group whose members agree: what is free now stays free.

@@ -62,6 +62,15 @@ func TestVerdict(t *testing.T) {
 			Group{State: "Dead"}, &offsets.Frontier{Current: seg}, offsets.Cursor{Time: now.Add(-4 * time.Minute)},
 			"up to date: run --once delivered everything 3m20s ago", UpToDate, false,
 		},
+		"with partitions that somebody added": {
+			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0, 1}}}},
+			&offsets.Frontier{Current: seg, Leases: 1}, offsets.Cursor{},
+			"degraded: b.offsets has 2 partitions, and its state is made for 1, which never changes", Degraded, true,
+		},
+		"with partitions that somebody added, after run --once": {
+			Group{State: "Dead"}, &offsets.Frontier{Current: seg, Leases: 1}, offsets.Cursor{},
+			"degraded: b.offsets has 2 partitions, and its state is made for 1, which never changes", Degraded, true,
+		},
 		"a lease that nobody has": {
 			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{},
 			offsets.Cursor{},
@@ -85,6 +94,10 @@ func TestVerdict(t *testing.T) {
 		want := Verdict{Code: c.code, Text: c.want}
 		if c.code == Nobody && !strings.Contains(c.want, "last error") {
 			want.Remedy = "start an instance with bridge run"
+		}
+		if strings.Contains(c.want, "made for") {
+			want.Remedy = "partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with bridge " +
+				"reset (BRIDGE_START says where delivery begins then)"
 		}
 		if s.Verdict != want || s.Verdict.Bad() != c.bad {
 			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())
