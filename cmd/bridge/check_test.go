@@ -200,11 +200,12 @@ func TestCheckOfSilentStorage(t *testing.T) {
 	}
 }
 
-func TestCheckOfAStartInTheFuture(t *testing.T) {
+func TestCheckOfAStartBehindTheFeed(t *testing.T) {
 	t.Parallel()
 	clusterFor(t)
 	for start, want := range map[string]string{
-		"2100-01-01": "warning  state         there is no progress yet: run starts at 2100-01-01, which is in the future",
+		"2100-01-01": "warning  start         BRIDGE_START is in the future, 2100-01-01T00:00:00Z: nothing is",
+		"2021-01-01": "warning  start         the feed has no segment from BRIDGE_START on, 2021-01-01T00:00:00Z: nothing",
 		"2020-01-01": "ok       state         there is no progress yet: run starts at 2020-01-01\n",
 	} {
 		setenv(t, "BRIDGE_START", start)

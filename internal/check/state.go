@@ -53,8 +53,8 @@ func (ck *checker) state(ctx context.Context) {
 	case err == nil && f == nil:
 		status, start := OK, ck.bridge.Records.Frozen[offsets.FrozenStart]
 		begins := "run starts at " + start
-		if at, err := history.ParseTime(start); err == nil && time.Unix(0, at.Wall).After(ck.now) {
-			status, begins = Warning, begins+", which is in the future: it delivers nothing until then"
+		if beyond, do := ck.start(ctx, start); beyond != "" {
+			ck.Add("start", Warning, beyond, do)
 		}
 		if end, oldest := ck.bridge.Feed.End.Wall, ck.oldest(ctx); end > 0 && end < oldest.UnixNano() {
 			status, begins = Warning, begins+" and ends at "+ck.bridge.Records.Frozen[offsets.FrozenEnd]+
@@ -73,6 +73,28 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	ck.owner(ctx)
 }
+
+// start returns why a first start at a time would deliver nothing, and what to do about it; "" if it would.
+func (ck *checker) start(ctx context.Context, start string) (why, do string) {
+	ts, err := history.ParseTime(start)
+	at := time.Unix(0, ts.Wall).UTC()
+	switch {
+	case err != nil: // earliest or latest
+	case at.After(ck.now):
+		why = "BRIDGE_START is in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then"
+		return why, earlier
+	case ck.now.Sub(at) > status.Published:
+		h := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval)
+		// An error is a finding of the feed.
+		if _, more, err := h.Next(ctx, history.Before(ts)); err == nil && !more {
+			return status.NothingFromStart(at), earlier
+		}
+	}
+	return "", ""
+}
+
+// earlier is the remedy of a start that the feed does not have.
+const earlier = "set BRIDGE_START to an earlier time, or to earliest"
 
 // history looks whether the feed still has what is to be read next.
 func (ck *checker) history(ctx context.Context) {
