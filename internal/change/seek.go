@@ -10,6 +10,7 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -87,7 +88,6 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 	to.Move(&after)
 	p.add("continues at", place(before), at)
 	p.add("events left out before", when(before.Start), when(after.Start))
-	p.add("complete up to", before.Completed.String(), after.Completed.String())
 	p.add("resolved", when(before.Resolved), when(before.Resolved))
 	if last := before.Seek; last != nil && !last.Told {
 		p.note("This replaces the last seek, to %s: the bridge has not continued since.", when(last.To))
@@ -141,6 +141,10 @@ func place(f *offsets.Frontier) string {
 	switch {
 	case f.Current != (source.Segment{}):
 		return f.Current.String()
+	case f.Seek != nil: // what is complete before it need not be a segment
+		return when(f.Seek.To)
+	case status.Unbegun(f):
+		return when(f.Start)
 	case f.Completed != (source.Segment{}):
 		return "after " + f.Completed.String()
 	}
