@@ -39,7 +39,7 @@ func TestAll(t *testing.T) {
 		!strings.Contains(stderr, "1 of 3 bridges are degraded or not running") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
-	// A bridge whose settings are invalid hides nothing of the others.
+	// A bridge whose settings are invalid hides nothing, neither of itself.
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestAll(t *testing.T) {
 	invalid := fleetFile(t, strings.Replace(string(text), "events: all}", "events: all, poll_interval: never}", 1))
 	code, out, stderr = call(t, "status", "--all", "--config", invalid)
 	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
-		`\nphotos  - +unknown: its settings in the file are invalid: BRIDGE_POLL_INTERVAL.*\n`+
+		`\nphotos  [\d,]+ days +up to date\n +its settings in the file are rejected: BRIDGE_POLL_INTERVAL.*\n`+
 			`sim     [\d,]+ days +up to date\n`,
 	).MatchString(out) {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)

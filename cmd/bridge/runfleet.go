@@ -19,8 +19,10 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 )
 
 // runFleet runs all bridges of a settings file until they end.
@@ -170,15 +172,17 @@ func (all *bridges) reload(hard context.Context, members *crash.Supervisor) {
 	log := all.log.With("reload", all.reloads)
 	f, err := setup.RequireFleet(all.env)
 	if err != nil {
-		all.page.Reloaded([]string{err.Error()})
+		text, do := plain.SplitRemedy(err)
+		all.page.Reloaded([]status.Problem{{Cause: text, Remedy: do}})
 		log.Error("the settings file is rejected; the bridges run on", "error", err)
 		return
 	}
-	var rejected []string
+	var rejected []status.Problem
 	reject := func(name string, err error) {
 		log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
 			"runs_on", all.running[name] != nil)
-		rejected = append(rejected, fmt.Sprintf("bridge %s: %v", name, err))
+		text, do := plain.SplitRemedy(err)
+		rejected = append(rejected, status.Problem{Cause: "bridge " + name + ": " + text, Remedy: do})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
 		reject(name, errors.Join(f.Rejected[name]...))

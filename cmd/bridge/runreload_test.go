@@ -56,7 +56,7 @@ func TestFleetReload(t *testing.T) {
 			t.Fatalf("%v: %s", err, body)
 		}
 		for i, problem := range s.Reload.Problems {
-			if !strings.Contains(problem, want[i]) {
+			if !strings.Contains(problem.Cause, want[i]) || strings.Contains(problem.Cause, "set it back") {
 				t.Errorf("%q, want %q", problem, want[i])
 			}
 		}
@@ -96,7 +96,7 @@ func TestFleetReload(t *testing.T) {
 	}
 	_, out, _ := call(t, "status", "--all", "--config", file)
 	if !regexp.MustCompile(`\nphotos .* up to date\n +its settings in the file are rejected: BRIDGE_KEY_FORMAT=string, but `+
-		`.*set it back.*\nsim .* up to date\n`).MatchString(out) || strings.Count(out, "rejected") != 1 {
+		`.*\n +-> set it back.*\nsim .* up to date\n`).MatchString(out) || strings.Count(out, "rejected") != 1 {
 		t.Errorf("status --all: %s", out)
 	}
 	// A file that cannot be read changes nothing.

@@ -105,10 +105,10 @@ func showStatus(
 
 // report is what status --all says of a bridge.
 type report struct {
-	Name           string `json:"name"`
-	*status.Status        // nil if it cannot be read
-	Error          string `json:"error,omitempty"`
-	Rejected       string `json:"rejected,omitempty"` // why the file's settings do not fit what is delivered
+	Name           string          `json:"name"`
+	*status.Status                 // nil if it cannot be read
+	Error          string          `json:"error,omitempty"`
+	Rejected       *status.Problem `json:"rejected,omitempty"` // why run would reject its settings in the file
 }
 
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
@@ -122,8 +122,10 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 		return invalidSettings(err)
 	}
 	bridges := f.Bridges
-	for name := range f.Rejected {
-		bridges = append(bridges, &config.Config{Name: name})
+	for name := range f.Rejected { // with former settings, it may run
+		c := *f.Common
+		c.Name = name
+		bridges = append(bridges, &c)
 	}
 	slices.SortFunc(bridges, func(a, b *config.Config) int { return strings.Compare(a.Name, b.Name) })
 	bad, unread := 0, 0
@@ -136,18 +138,20 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 	var works string // an instance that runs a bridge of the file
 	ask := func(c *config.Config) report {
 		r := report{Name: c.Name}
-		if problems := f.Rejected[c.Name]; problems != nil {
-			r.Error = "its settings in the file are invalid: " +
-				strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "; ")
-			return r
-		}
+		unfit := errors.Join(f.Rejected[c.Name]...)
 		err := setup.InState(ctx, c, func(
 			ctx context.Context, reader *status.Reader, state *offsets.State,
 		) (err error) {
-			r.Rejected = rejected(c, state)
+			if unfit == nil {
+				unfit = rejected(c, state)
+			}
 			r.Status, err = reader.Of(ctx, state)
 			return err
 		})
+		if unfit != nil {
+			text, do := plain.SplitRemedy(unfit)
+			r.Rejected = &status.Problem{Cause: strings.ReplaceAll(text, "\n", "; "), Remedy: do}
+		}
 		if never, is := errors.AsType[*status.NeverRanError](err); is {
 			r.Error = "it has no state in topic " + never.Topic + " yet; if run fails, its log and its page say why"
 		} else if err != nil {
@@ -181,8 +185,11 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 		if do != "" {
 			fmt.Fprintf(tw, "\t\t-> %s\n", do)
 		}
-		if r.Rejected != "" {
-			fmt.Fprintf(tw, "\t\tits settings in the file are rejected: %s\n", plain.Line(r.Rejected))
+		if no := r.Rejected; no != nil {
+			fmt.Fprintf(tw, "\t\tits settings in the file are rejected: %s\n", plain.Line(no.Cause))
+			if no.Remedy != "" {
+				fmt.Fprintf(tw, "\t\t-> %s\n", no.Remedy)
+			}
 		}
 		return nil
 	})
@@ -202,10 +209,10 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 }
 
 // rejected returns why run would reject the settings of the file, while an instance with the former ones may run on.
-// Empty: it would not, or that is unknown here.
-func rejected(c *config.Config, state *offsets.State) string {
+// Nil: it would not, or that is unknown here.
+func rejected(c *config.Config, state *offsets.State) error {
 	if state.Frontier == nil {
-		return ""
+		return nil
 	}
 	o, err := setup.Options(c, setup.Observe{})
 	if err == nil {
@@ -213,7 +220,7 @@ func rejected(c *config.Config, state *offsets.State) string {
 	}
 	var unfit *plain.SettingsError
 	if !errors.As(err, &unfit) {
-		return ""
+		return nil
 	}
-	return err.Error()
+	return err
 }

@@ -215,16 +215,16 @@ func FleetHandler(f *FleetMonitor) http.Handler {
 
 // Reload is the last reload of the settings file.
 type Reload struct {
-	Time     time.Time `json:"time"`
-	Problems []string  `json:"problems"` // of the file, or of bridges, which run on with their former settings
+	Time     time.Time        `json:"time"`
+	Problems []status.Problem `json:"problems"` // of the file, or of bridges, which run on with their former settings
 }
 
 // Reloaded reports a reload of the settings file, and what was rejected in it.
-func (f *FleetMonitor) Reloaded(problems []string) {
+func (f *FleetMonitor) Reloaded(problems []status.Problem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if problems == nil {
-		problems = []string{}
+		problems = []status.Problem{}
 	}
 	f.reload = &Reload{time.Now().UTC(), problems}
 }

@@ -33,7 +33,11 @@ function render(s) {
   const lags = s.bridges.filter(b => b.lag.bridge_seconds != null).map(b => (b.lag.azure_seconds || 0) + b.lag.bridge_seconds);
   show('total', all ? [`${count(all, 'bridge')}`, `${speed(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
     `${number(s.events)} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
-  $('problems').replaceChildren(...rejected.map(text => element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + text)));
+  $('problems').replaceChildren(...rejected.map(p => {
+    const li = element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + p.cause);
+    if (p.remedy) li.append(element('div', p.remedy, 'remedy'));
+    return li;
+  }));
   show('instance', `${s.instance} · ${s.version}`);
   $('bridges').replaceChildren(...s.bridges
     .sort((a, b) => order.indexOf(a.verdict.code) - order.indexOf(b.verdict.code) || (a.name < b.name ? -1 : 1)).map(row));
