@@ -81,13 +81,13 @@ func sceneOf(name string) *scene {
 		s.now = sceneTime
 		return s
 	case "catching-up":
-		const segmentEvents = 3_210_000
+		const segmentEvents = 2_262_000
 		s := newScene(sceneTime.Add(-12*time.Minute - 4*time.Second))
 		s.join(source.SegmentAt(sceneOldest))
 		f := s.state.Frontier
 		f.CatchUp = &offsets.CatchUp{Left: 48, Since: s.now}
 		s.run(sceneTime, func(minutes float64) {
-			events := int(2_100_000 * math.Min(1, minutes/2))
+			events := int(1_480_000 * math.Min(1, minutes/2))
 			hours := float64(s.seen+events) / segmentEvents
 			s.commit(events, s.now.Sub(sceneOldest.Add(time.Duration(hours*float64(time.Hour)))), false)
 			for ; f.CatchUp.Done < int(hours); f.CatchUp.Done++ {

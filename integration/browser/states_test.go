@@ -39,7 +39,7 @@ type view struct {
 // wanted is what the page says in each state.
 var wanted = map[string]struct{ verdict, headline, detail string }{
 	"start":       {"starting", "Starting", "the brokers have not answered yet"},
-	"catching-up": {"catching_up", "Catching up", "segment 44 of 48, 90 %, 210,000 events/s, about 1m"},
+	"catching-up": {"catching_up", "Catching up", "segment 44 of 48, 90 %, 150,000 events/s, about 1m"},
 	"bundles":     {"catching_up", "Catching up", "segment 2,901 of 9,500, 30 %, 60,000 events/s, about 11m0s left"},
 	"live":        {"up_to_date", "Up to date", "last event 1m32s ago\u00a0· resolved up to 2026-01-31 11:45:00 UTC"},
 	"sweeping":    {"up_to_date", "Up to date", "sweeping the topics: partition 1 of 6, 0 %"},
