@@ -39,6 +39,12 @@ func TestAll(t *testing.T) {
 		!strings.Contains(stderr, "1 of 3 bridges are degraded or not running") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
+	setenv(t, "BRIDGE_NAME", "broken")
+	if code, out, stderr = call(t, "status", "--config", file); code != exitOK ||
+		!strings.HasPrefix(out, "degraded: not running now, although instance ") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	setenv(t, "BRIDGE_NAME", "")
 	// A bridge whose settings are invalid hides nothing, neither of itself.
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -121,6 +121,7 @@ type Config struct {
 	overruled []string          // settings of the file that the environment sets to another value
 	origins   map[string]string // where a value comes from, by name of the setting; none: the default
 	places    map[string]string // in the settings file, such as bridge.yaml:3, by name of the setting
+	beside    []string          // the other bridges of the settings file
 }
 
 // Tuning are bounds that users need not know. Only tests change them, by BRIDGE_DEBUG=txn_records=5000,read_size=64KiB,

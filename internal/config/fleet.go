@@ -108,6 +108,16 @@ func (d *document) chosen() (*member, error) {
 		variable("NAME"), list)
 }
 
+// others returns the names of the bridges but for one.
+func (d *document) others(but *member) (names []string) {
+	for _, m := range d.bridge {
+		if m.name != but.name {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
 // listedNames is how many bridges an error lists.
 const listedNames = 20
 

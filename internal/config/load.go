@@ -67,6 +67,7 @@ func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	c.readEntries(given, d, d.common, p, func(s string) bool { return c.origins[s] == "environment" })
 	if m != nil {
 		c.readMember(given, d, m, p)
+		c.beside = d.others(m)
 	}
 	c.readSecrets(given, p)
 	c.tune(p)
@@ -80,6 +81,9 @@ func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	c.validate(p, feed, kafka)
 	return c, p
 }
+
+// Beside returns the other bridges of the settings file.
+func (c *Config) Beside() []string { return c.beside }
 
 // Overruled returns the settings of the file that the environment sets to another value.
 func (c *Config) Overruled() []string { return c.overruled }

@@ -7,7 +7,7 @@ const segmentName = t => stamp(t, 0).replace(/[- ]/g, '/').replace(':', '');
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
 const fates = { // in the order in which a tile of many has them
-  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
+  deleted: 'deleted by retention', omitted: 'before the start or last seek', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
 const fateOf = f => f === 'current' && shown && { up_to_date: 'open, delivered so far', degraded: 'current' }[shown.verdict.code] || fates[f];

@@ -137,7 +137,7 @@ func State(c *config.Config) (r *status.Reader, done func(), err error) {
 		return nil, nil, &plain.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
 	r = &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
-		Brokers: c.KafkaBrokers}
+		Brokers: c.KafkaBrokers, Beside: c.Beside()}
 	return r, cl.Close, nil
 }
 

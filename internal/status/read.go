@@ -44,6 +44,7 @@ type Reader struct {
 	Name    string
 	Topic   string   // of its state
 	Brokers []string // for an error; may be empty
+	Beside  []string // other bridges, which an instance may run together with this one
 	Admin   *kadm.Client
 	Client  []kgo.Opt
 
@@ -74,7 +75,12 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 	case gone.Cause != "": // also after run --once
 		s.Verdict = degraded(append([]Problem{gone}, s.problems()...))
 		return s, nil
-	case nobody, len(group.Members) == 0:
+	case nobody:
+		if works := r.worker(ctx); works != "" {
+			s.Verdict = s.AwayFrom(works)
+		}
+		return s, nil
+	case len(group.Members) == 0:
 		return s, nil
 	}
 	names := []string{r.Topic}
@@ -278,6 +284,24 @@ func (r *Reader) Group(ctx context.Context) (Group, error) {
 		group.Members = append(group.Members, member)
 	}
 	return group, nil
+}
+
+// worker returns an instance that runs a bridge beside this one; "" if there is none, or nobody says. It asks about the
+// first ones only.
+func (r *Reader) worker(ctx context.Context) string {
+	if len(r.Beside) == 0 {
+		return ""
+	}
+	groups, err := r.Admin.DescribeGroups(ctx, r.Beside[:min(len(r.Beside), mostLooked)]...)
+	if err != nil {
+		return ""
+	}
+	for _, g := range groups.Sorted() {
+		if len(g.Members) > 0 {
+			return strings.TrimPrefix(g.Members[0].ClientID, g.Group+"-")
+		}
+	}
+	return ""
 }
 
 // Covers reports whether everything before next in a shard of a segment is committed.
