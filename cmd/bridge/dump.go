@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/dump"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
@@ -94,5 +95,24 @@ func inFeed(env config.Env, f func(*source.Feed) error) error {
 	if err != nil {
 		return &settingsError{err}
 	}
-	return f(from.Feed)
+	err = f(from.Feed)
+	if damage, is := errors.AsType[*source.DamageError](err); is && damage.Kind == source.BadBytes {
+		return inTheFeed(*damage, strings.HasPrefix(c.SourceURL, "file://"))
+	}
+	return err
+}
+
+// inTheFeed says of damage, which has just been read, that it is not only in what run has received. It names the place
+// once.
+func inTheFeed(d source.DamageError, copied bool) error {
+	d.Hint = ""
+	if d.Err != nil {
+		d.Err = errors.New(strings.TrimPrefix(d.Err.Error(), fmt.Sprintf("corrupt at offset %d: ", d.Offset)))
+	}
+	do := "the feed itself has this damage, as read just now: "
+	if copied {
+		do += "copy the chunk again; if the account has the damage, too, "
+	}
+	return plain.WithRemedy(&d, do+"set BRIDGE_ON_ERROR=dead_letter for run to put these bytes into the dead-letter "+
+		"topic and continue behind them; runbook: BridgeDamage in docs/operations.md")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,16 @@ func copied(t *testing.T, change func(dir string) error) {
 		t.Fatal(err)
 	}
 	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
+}
+
+// damage damages a block of the copy, as in the quickstart.
+func damage(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "log/00/2020/05/27/1500/00000.avro"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte("damage"), 3762)
+	return errors.Join(err, f.Close())
 }
 
 // refusing is a storage service that has only this answer.
@@ -58,13 +69,7 @@ var ofFeeds = map[string]mistake{
 	"the storage service answered …": refusing(http.StatusForbidden, "AuthorizationPermissionMismatch"),
 	"the block can't be decoded": func(t *testing.T) []string {
 		clusterFor(t)
-		copied(t, func(dir string) error {
-			f, err := os.OpenFile(filepath.Join(dir, "log/00/2020/05/27/1500/00000.avro"), os.O_WRONLY, 0)
-			if err == nil {
-				_, err = f.WriteAt([]byte("damage"), 3762) // as in the quickstart
-			}
-			return err
-		})
+		copied(t, damage)
 		return runOnce
 	},
 	"history is lost: the next to read is …": func(t *testing.T) []string {

@@ -155,6 +155,9 @@ func showFound(out io.Writer, f *find.Found, asJSON, value bool) error {
 		}
 		fmt.Fprintf(out, "  %-9s topic %s, partition %d, offset %d\n", what, f.Record.Topic, f.Record.Partition,
 			f.Record.Offset)
+		for _, again := range f.Again {
+			fmt.Fprintf(out, "  again     partition %d, offset %d\n", again.Partition, again.Offset)
+		}
 		if m := f.CoveredBy; m != nil {
 			fmt.Fprintf(out, "  marker    %s at offset %d\n", m.Resolved, m.Offset)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -82,6 +83,20 @@ func TestFind(t *testing.T) {
 	if code, _, stderr := call(t, "find", "container0/none"); code != exitFailed ||
 		!strings.Contains(stderr, "the feed has no event of container0/none") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	// A seek repeats events: each record is named.
+	if code, _, stderr := call(t, "seek", "--to", "earliest", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	runToEnd(t)
+	again := rs()[first.Position] // the last one
+	if f := found(t, path)[0]; len(f.Again) != 1 || *f.Record != *first.Record || *f.CoveredBy != *first.CoveredBy ||
+		*f.Again[0] != (find.Place{Topic: changes, Partition: again.Partition, Offset: again.Offset}) {
+		t.Errorf("after a seek: %+v, want also offset %d", f, again.Offset)
+	}
+	if _, stdout, _ := call(t, "find", "--id", first.ID); !strings.Contains(stdout,
+		fmt.Sprintf("\n  again     partition %d, offset %d\n", again.Partition, again.Offset)) {
+		t.Errorf("after a seek:\n%s", stdout)
 	}
 	// The setting that leaves an event out is named, and a record that is gone is missing.
 	setenv(t, "BRIDGE_CONTAINERS", "others")

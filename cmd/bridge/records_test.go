@@ -106,3 +106,21 @@ func TestDumpOfAWrongPlace(t *testing.T) {
 		}
 	}
 }
+
+// Damage is named once, with what is next: dump has just read the feed, so it is not only in what run received.
+func TestDumpOfDamage(t *testing.T) {
+	t.Parallel()
+	copied(t, damage)
+	for _, args := range []string{
+		"--at 2434 log/00/2020/05/27/1500/00000.avro", "--at 2020/05/27/1500/00/00000/2434/0",
+		"--segment 2020/05/27/1500",
+	} {
+		code, _, stderr := call(t, append([]string{"dump"}, strings.Fields(args)...)...)
+		if code != exitFailed || strings.Count(stderr, "2434") != 1 || strings.Contains(stderr, "bridge dump") ||
+			!strings.HasPrefix(stderr, "bridge: log/00/2020/05/27/1500/00000.avro, offset 2434: the block can't be ") ||
+			!strings.Contains(stderr, "the feed itself has this damage, as read just now: copy the chunk again; ") ||
+			!strings.Contains(stderr, "set BRIDGE_ON_ERROR=dead_letter") {
+			t.Errorf("dump %s: exit code %d: %s", args, code, stderr)
+		}
+	}
+}

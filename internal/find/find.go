@@ -51,6 +51,7 @@ type Found struct {
 	Fate      string    `json:"fate"`
 	Why       string    `json:"why,omitempty"`
 	Record    *Place    `json:"record,omitempty"`
+	Again     []*Place  `json:"again,omitempty"`      // later records of it: a seek repeats events
 	CoveredBy *Place    `json:"covered_by,omitempty"` // the first marker that promises that the event was before it
 	Key       string    `json:"key,omitempty"`
 	Value     []byte    `json:"-"`
@@ -237,7 +238,7 @@ func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
 		}
 		return nil
 	}
-	over := false
+	over, repeats := false, f.State.Epoch > 0 // then the whole topic may have more records of the event
 	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
 		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
 		switch {
@@ -245,6 +246,8 @@ func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
 			found.Record, found.Key, found.Value = place, string(r.Key), r.Value
 			// Without inline markers there is none to look for.
 			over = topic != found.topic || f.Bridge.Records.Markers != envelope.MarkersInline
+		case header(r, "position") == found.Position:
+			found.Again = append(found.Again, place)
 		case found.Record != nil && found.Record.Partition == r.Partition && header(r, "resolved") != "":
 			at, err := envelope.ParseTimestamp(header(r, "resolved"))
 			if !over && err == nil && at.Wall >= found.until.Wall {
@@ -253,9 +256,9 @@ func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
 				over = true
 			}
 		}
-		return !over && (found.Record == nil || found.Record.Partition == r.Partition)
+		return repeats || !over && (found.Record == nil || found.Record.Partition == r.Partition)
 	})
-	if over {
+	if over && !repeats {
 		return nil
 	}
 	return err
