@@ -2,7 +2,9 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sr"
@@ -52,7 +54,11 @@ func (fs *Findings) registry(ctx context.Context, r *kafka.Registry, subjects []
 	}
 	for i, err := range errs {
 		if err != nil {
-			fs.Add("registry", down, fmt.Sprintf("%s: %v", all[i].URL, err), kafka.RegistryAdvice(err))
+			do := kafka.RegistryAdvice(err)
+			if failed, is := errors.AsType[*url.Error](err); is { // it names the address again
+				err = failed.Err
+			}
+			fs.Add("registry", down, fmt.Sprintf("%s: %v", all[i].URL, err), do)
 			continue
 		}
 		fs.Add("registry", OK, all[i].URL+" answers, credentials are accepted", "")

@@ -82,7 +82,7 @@ func TestCheckOneRegistryOfSeveral(t *testing.T) {
 	}
 	found = nil
 	found.registry(t.Context(), opened(t, kafka.Registry{URLs: urls[:2]}), subjects)
-	if found.Count(Failed) != 2 {
+	if found.Count(Failed) != 2 || strings.Count(found[0].Detail, gone.URL()) != 1 {
 		t.Errorf("%+v", found)
 	}
 }

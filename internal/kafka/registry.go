@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -65,8 +66,8 @@ func (r *Registry) Open() error {
 	transport.DialTLSContext = dialer(&r.TLS, r.Timeout)
 	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
 	client := &http.Client{Transport: outbound.Guard(transport, maxAnswer), Timeout: r.Timeout}
-	for _, url := range r.URLs {
-		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client),
+	for _, at := range r.URLs {
+		cl, err := sr.NewClient(sr.URLs(at), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client),
 			sr.PreReq(r.authorize))
 		if err != nil {
 			return fmt.Errorf("creating the registry's client: %w", err)
@@ -149,7 +150,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case err == nil:
 		return id, nil
 	case answer == nil:
-		return 0, plain.WithRemedy(err, RegistryAdvice(err))
+		return 0, plain.WithRemedy(readable(err), RegistryAdvice(err))
 	}
 	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
@@ -169,7 +170,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, fails; or the credentials, which may be renewed
 		err = fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, readable(err))
-		return 0, plain.WithRemedy(err, RegistryAdvice(err))
+		return 0, plain.WithRemedy(readable(err), RegistryAdvice(err))
 	}
 	return 0, refused
 }
@@ -196,8 +197,11 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 	return "", errs[0]
 }
 
-// readable makes the text of an answer safe to show.
+// readable makes the text of an answer safe to show, and names the address of a failed request once.
 func readable(err error) error {
+	if failed, is := errors.AsType[*url.Error](err); is {
+		return failed
+	}
 	var answer *sr.ResponseError
 	if errors.As(err, &answer) {
 		answer.Message, answer.Raw = plain.Line(answer.Error()), nil
