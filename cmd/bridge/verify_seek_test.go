@@ -37,7 +37,8 @@ func TestVerifyAfterSeek(t *testing.T) {
 		again, required = r.Again, r.Feed.Required
 	}
 	if _, stdout, _ := call(t, "verify"); !strings.Contains(stdout,
-		"bridge seek moved the bridge (2020/05/29/2100 2020/05/27/1800, ") {
+		"bridge seek moved the bridge (from 2020/05/29/2100 to 2020/05/27/1800, from 2020/05/29/2100 to "+
+			"2020-05-27T18:00:00Z, from 2020/05/29/2100 to 2020-05-29T17:00:00Z), and repeats ") {
 		t.Errorf("it is not said: %s", stdout)
 	}
 	rs := readBy(t, cl.Opts(), written)

@@ -161,7 +161,7 @@ func (r *Report) fill(t *judgedTopic) {
 			r.Again = checks.unique.Again
 			again = plain.Count(r.Again, "event")
 		}
-		r.note("bridge seek moved the bridge (%s), and repeats %s on purpose", strings.Join(t.seeks, ", "), again)
+		r.note("bridge seek moved the bridge (%s), and repeats %s on purpose", journeys(t.seeks), again)
 	}
 	if feed == nil {
 		return

@@ -292,6 +292,19 @@ func moves(named []string, resolved []envelope.Timestamp) (all []move, last stri
 	return all, last
 }
 
+// journeys says where seeks went, with times as people write them.
+func journeys(seeks []string) string {
+	var all []string
+	for _, seek := range seeks {
+		from, to, _ := strings.Cut(seek, " ")
+		if at, err := envelope.ParseTimestamp(to); err == nil {
+			to = day(at)
+		}
+		all = append(all, "from "+from+" to "+to)
+	}
+	return strings.ReplaceAll(strings.Join(all, ", "), "from - ", "")
+}
+
 // initialScan returns the initial scan, if the state still has it: later scans replace it.
 func (s *progressState) initialScan() *offsets.Scan {
 	if s == nil || s.Frontier.Scan == nil || !s.Frontier.Scan.Initial {
