@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
@@ -117,7 +118,17 @@ func findings(ctx context.Context, c *config.Config) (check.Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check.Run(ctx, b, time.Now())
+	found, err := check.Run(ctx, b, time.Now())
+	own := strings.NewReplacer("{account}", "", "{container}", "").Replace(c.Topic)
+	if name := envelope.KafkaName(own); name != own {
+		example, known := b.Options.Topics.Names.Constant()
+		if !known {
+			example, _ = b.Options.Topics.Names.Name("account", "container") // of an example, which is valid
+		}
+		found.Add("topic", check.Warning, fmt.Sprintf("BRIDGE_TOPIC=%s has characters that Kafka does not allow: the "+
+			"topic is called %s", c.Topic, example), "use letters, digits, '.', '_' and '-' only, unless the name is meant")
+	}
+	return found, err
 }
 
 // address adds whether run can serve HTTP. An instance that runs has the address already.
