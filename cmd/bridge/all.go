@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,16 +14,30 @@ import (
 // allAtOnce is how many bridges --all asks about at a time.
 const allAtOnce = 8
 
-// allBridges returns the settings of the bridges of the file, for --all.
-func allBridges(env config.Env) ([]*config.Config, error) {
-	f, err := setup.RequireFleet(env)
-	if err == nil {
+// allBridges returns the bridges of the settings file by name, for --all; of one whose settings are invalid, the name
+// alone. It is an error if all are invalid.
+func allBridges(env config.Env) (f *config.Fleet, bridges []*config.Config, err error) {
+	f, err = setup.RequireFleet(env)
+	if err == nil && len(f.Bridges) == 0 {
 		err = f.Err()
 	}
 	if err != nil {
-		return nil, invalidSettings(err)
+		return nil, nil, invalidSettings(err)
 	}
-	return f.Bridges, nil
+	bridges = slices.Clone(f.Bridges)
+	for name := range f.Rejected {
+		bridges = append(bridges, &config.Config{Name: name})
+	}
+	slices.SortFunc(bridges, func(a, b *config.Config) int { return strings.Compare(a.Name, b.Name) })
+	return f, bridges, nil
+}
+
+// invalidOf returns the error of a file with bridges whose settings are invalid.
+func invalidOf(f *config.Fleet) error {
+	if len(f.Rejected) == 0 {
+		return nil
+	}
+	return &settingsError{failedOf(len(f.Rejected), len(f.Bridges)+len(f.Rejected), "have invalid settings")}
 }
 
 // forAll calls ask for each bridge, several at a time, and then show for each, in order.

@@ -58,6 +58,11 @@ func TestAll(t *testing.T) {
 	).MatchString(out) {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
+	code, out, stderr = call(t, "check", "--all", "--config", invalid)
+	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
+		`bridge photos\nfailed   settings  BRIDGE_POLL_INTERVAL.*\nbridge sim\nok       reach `).MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
 	stop()
 	code, out, stderr = call(t, "status", "--all", "--config", file)
 	if code != exitOK || strings.Count(out, "  nobody is running: ") != 3 ||

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,15 +55,19 @@ func checkVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.
 
 // checkAll checks every bridge of the settings file.
 func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool) error {
-	bridges, err := allBridges(env)
+	f, bridges, err := allBridges(env)
 	if err != nil {
 		return err
 	}
-	shared := sharedSignatures(bridges)
+	shared := sharedSignatures(f.Bridges)
 	bad := 0
 	out := json.NewEncoder(stdout)
 	out.SetEscapeHTML(false) // people read it, too
-	ask := func(c *config.Config) check.Findings {
+	ask := func(c *config.Config) (found check.Findings) {
+		if problems := f.Rejected[c.Name]; problems != nil {
+			found.Add("settings", check.Failed, strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "; "), "")
+			return found
+		}
 		found, err := findings(ctx, c)
 		if err != nil {
 			found.Add("settings", check.Failed, err.Error(), "")
@@ -71,7 +77,7 @@ func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool
 				"it holds for one, and the services of the others, or whoever adds a bridge to the file, learn it",
 				c.From("SOURCE_SAS")), "set source_sas_file for each bridge, and no signature for all")
 		}
-		if c == bridges[0] { // the process has one address
+		if c == f.Bridges[0] { // the process has one address
 			address(ctx, &found, c)
 		}
 		return found
@@ -94,10 +100,7 @@ func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return failedOf(bad, len(bridges), "would not work")
+	return cmp.Or(err, invalidOf(f), failedOf(bad, len(bridges), "would not work"))
 }
 
 // sharedSignatures returns the signatures that bridges of different accounts send.
