@@ -128,8 +128,9 @@ func findings(ctx context.Context, c *config.Config) (check.Findings, error) {
 		if !known {
 			example, _ = b.Options.Topics.Names.Name("account", "container") // of an example, which is valid
 		}
-		found.Add("topic", check.Warning, fmt.Sprintf("BRIDGE_TOPIC=%s has characters that Kafka does not allow: the "+
-			"topic is called %s", c.Topic, example), "use letters, digits, '.', '_' and '-' only, unless the name is meant")
+		found.Add("topic", check.Warning, fmt.Sprintf("BRIDGE_TOPIC=%s has characters that Kafka does not allow: "+
+			"the topic is called %s", c.Topic, example),
+			"use letters, digits, '.', '_' and '-' only, unless the name is meant")
 	}
 	return found, err
 }
