@@ -327,6 +327,9 @@ func (w writer) shares(other writer) string {
 		return "reads the same feed and writes to the same topic " + w.Topic + ": remove one, or give it another topic"
 	case shared:
 		return ""
+	case known && w.account() == other.account() && strings.Contains(w.Topic, ofAccount):
+		return fmt.Sprintf("is of the same account %s and writes to the same topic %s: remove one, give it another "+
+			"topic, or correct its %s", w.account(), w.topic, variable("SOURCE_ACCOUNT"))
 	case known:
 		return fmt.Sprintf("writes to the same topic %s: give each bridge its own, for example with %s, "+
 			"or set %s=true for all of them", w.Topic, ofAccount, variable("TOPIC_SHARED"))

@@ -91,6 +91,8 @@ bridges:
   account2: {source_url: "file:///b", topic: "{account}", source_account: b}
   slash: {source_url: "https://a.blob.core.windows.net", topic: "g.{account}"}
   slash2: {source_url: "https://a.blob.core.windows.net/", topic: "g.{account}"}
+  copy: {source_url: "file:///a", topic: "h.{account}", source_account: z}
+  copy2: {source_url: "file:///b", topic: "h.{account}", source_account: z}
   nothing:
 `)
 	if err != nil {
@@ -116,6 +118,8 @@ bridges:
 		"bridge twin: BRIDGE_TOPIC (" + f.Path + ":9): bridge twin2 writes to the same topic f",
 		"bridge twin2: BRIDGE_TOPIC (" + f.Path + ":10): bridge twin writes to the same topic f",
 		"bridge slash2: BRIDGE_TOPIC (" + f.Path + ":14): bridge slash reads the same feed and writes to the same topic g",
+		"bridge copy: BRIDGE_TOPIC (" + f.Path + ":15): bridge copy2 is of the same account z and writes to the same " +
+			"topic h.z: remove one, give it another topic, or correct its BRIDGE_SOURCE_ACCOUNT\n",
 		"bridge nothing: BRIDGE_SOURCE_URL: required",
 	} {
 		if !strings.Contains(text, want) {
