@@ -160,9 +160,7 @@ func replayVerb(ctx context.Context, env config.Env, args []string, stdout, stde
 	if err != nil {
 		return typed(err)
 	}
-	if r.Waits() {
-		fmt.Fprintf(stdout, "--to %s is in the future: the replay ends when the feed is complete up to then\n", r.To)
-	}
+	fmt.Fprint(stdout, r.Waits(ctx))
 	p, err := work(ctx, env, c, false, keys, stderr)
 	if errors.As(err, new(*plain.SettingsError)) { // its remedies are those of run
 		return &settingsError{fmt.Errorf("%w. This is about the replay's own state: leave the bridge %s as it is. To "+

@@ -54,10 +54,30 @@ func (r *Replay) Check() error {
 	return nil
 }
 
-// Waits reports whether --to is in the future.
-func (r *Replay) Waits() bool {
+// Waits says for what the replay will wait before it ends; "" if the feed has it, or if that can't be read here.
+func (r *Replay) Waits(ctx context.Context) string {
 	last, err := history.ParseEnd(r.To)
-	return err == nil && time.Unix(0, last.Wall).After(time.Now())
+	if err == nil && time.Unix(0, last.Wall).After(time.Now()) {
+		return fmt.Sprintf("--to %s is in the future: the replay ends when the feed is complete up to then\n", r.To)
+	}
+	feed, err := setup.OpenSource(r.Live, setup.Observe{})
+	if err != nil {
+		return ""
+	}
+	known := time.Unix(0, last.Wall).Add(15 * time.Minute) // as far as an event can be outside its segment of an hour
+	for seg, err := range feed.Feed.Segments(ctx, source.SegmentAt(known.Add(-2*time.Hour))) {
+		if err != nil {
+			return ""
+		}
+		complete := seg.Time()
+		if m, err := feed.Feed.Manifest(ctx, seg); err == nil && m.Finalized {
+			complete = m.Begin.Add(m.Interval)
+		}
+		if !complete.Before(known) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the feed is not complete up to --to %s yet: the replay ends when it is\n", r.To)
 }
 
 // beginning says where the feed begins if that is after --from: it has nothing to replay before.

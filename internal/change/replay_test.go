@@ -1,8 +1,11 @@
 package change
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/config"
 )
 
 // A replay from a time in the future would wait for it: that is a typing error in the year.
@@ -16,11 +19,27 @@ func TestReplayOfTheFuture(t *testing.T) {
 	}
 }
 
-// A replay whose end is in the future says that it waits for the feed.
+// A replay says that it waits for the feed, if its end is in the future, or behind what the feed has.
 func TestReplayWaits(t *testing.T) {
-	for to, waits := range map[string]bool{"2020-05-27": false, "2100-01-01": true} {
-		if r := (&Replay{From: "earliest", To: to, Topic: "again"}); r.Check() != nil || r.Waits() != waits {
-			t.Errorf("--to %s: %v, waits: %t", to, r.Check(), r.Waits())
+	dir, err := filepath.Abs("../../testdata/real-2020")
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := config.Defaults()
+	live.SourceURL = "file://" + dir
+	const complete = "the feed is not complete up to --to 2020-0"
+	for to, want := range map[string]string{
+		"2020-05-27": "", "2020-05-29T21:45:00Z": "", "2020-05-29T21:45:01Z": complete, "2020-07-01": complete,
+		"2100-01-01": "--to 2100-01-01 is in the future",
+	} {
+		r := Replay{Live: live, From: "earliest", To: to, Topic: "again"}
+		if text := r.Waits(t.Context()); r.Check() != nil || !strings.HasPrefix(text, want) ||
+			(text == "") != (want == "") {
+			t.Errorf("--to %s: %v, %s", to, r.Check(), text)
 		}
+	}
+	live.SourceURL = "file://" + t.TempDir() // run reports what is wrong with it
+	if text := (&Replay{Live: live, To: "2020-05-27"}).Waits(t.Context()); text != "" {
+		t.Error(text)
 	}
 }
