@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -136,6 +137,42 @@ func (i *instance) Run(stop, hard context.Context) error {
 		i.lookAtLast(hard)
 	}
 	return err
+}
+
+// waitForGroup logs whom the instance waits for, if it has reached the brokers and is not a member of its group for a
+// while. An instance that was killed is a member until its session ends.
+func (i *instance) waitForGroup(ctx context.Context) {
+	const every = 500 * time.Millisecond
+	for looks := 0; looks < 2; {
+		if pause.For(ctx, every) != nil {
+			return
+		}
+		switch reasons := i.monitor.Snapshot().Reasons; {
+		case len(reasons) == 0:
+			return
+		case reasons[0].Code == "no_member":
+			looks++
+		}
+	}
+	r, done, err := setup.State(i.config)
+	if err != nil {
+		return
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, setup.StateTimeout)
+	defer cancel()
+	group, _ := r.Group(ctx) // else the engine reports what is wrong with it
+	var others []string
+	for _, m := range group.Members {
+		others = append(others, m.Instance)
+	}
+	if own := slices.Index(others, i.config.Instance); own >= 0 {
+		others = slices.Delete(others, own, own+1)
+	}
+	if len(others) > 0 {
+		i.log.Info("waiting for the other members of the group", "members", others, "session_timeout",
+			i.config.SessionTimeout.String(), "hint", "one that is gone stays a member until its session ends")
+	}
 }
 
 // lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.
