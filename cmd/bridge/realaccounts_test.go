@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +39,7 @@ func TestRealAccounts(t *testing.T) {
 			runRealAccount(t, &a)
 			verifyRealAccount(t, a.Delivered, a.Twice)
 			compareRecords(t, c, files, a.Waits, true)
+			checkOpen(t, a.Waits)
 		})
 		t.Run(a.Name+" over HTTP", func(t *testing.T) {
 			c := realAccount(t, "state", overHTTP(t, &a, &recordedService{files: files}))
@@ -120,6 +123,32 @@ func runRealAccount(t *testing.T, a *realfeed.Account) {
 	if says := strings.Contains(stderr, "later segments wait until Azure finalizes the open one"); says != (a.Waits != "") ||
 		!strings.Contains(stderr, a.Waits) {
 		t.Errorf("the end does not say what waits for %q: %s", a.Waits, stderr)
+	}
+}
+
+// checkOpen checks that check warns of the segment for which later ones wait, until Azure has finalized it.
+func checkOpen(t *testing.T, waits string) {
+	t.Helper()
+	const warning = "warning  open "
+	if _, stdout, _ := call(t, "check"); strings.Contains(stdout, warning) != (waits != "") ||
+		!strings.Contains(stdout, waits) {
+		t.Errorf("%s waits: %s", waits, stdout)
+	}
+	if waits == "" {
+		return
+	}
+	dir := strings.TrimPrefix(environ(t)["BRIDGE_SOURCE_URL"], "file://")
+	manifest := filepath.Join(dir, "idx/segments", waits, "meta.json")
+	text, err := os.ReadFile(manifest)
+	if err == nil {
+		text = bytes.Replace(text, []byte("Publishing"), []byte("Finalized"), 1)
+		err = os.WriteFile(manifest, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, stdout, _ := call(t, "check"); strings.Contains(stdout, warning) {
+		t.Errorf("%s is finalized: %s", waits, stdout)
 	}
 }
 

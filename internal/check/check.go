@@ -63,6 +63,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	}
 	if fs.Count(Failed) == 0 { // a failure may be why the state can't be read
 		ck.state(ctx)
+		ck.overdue(ctx)
 	}
 	ck.stops(ctx)
 	return fs, nil
