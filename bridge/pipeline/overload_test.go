@@ -60,7 +60,7 @@ func (d *distant) during(t *testing.T, a *Lookahead, n int) int {
 // The farther the storage is, the more requests are made at a time. If it is overloaded, there are few.
 func TestReadingAheadFollowsTheStorage(t *testing.T) {
 	h := &lender{}
-	p, _ := over(t, 0, h, feedsim.Spec{Seed: 1, Shards: 3, Segments: 600, EventsPerSegment: 3})
+	p, _ := over(t, 0, h, feedsim.Spec{Seed: 1, Shards: 3, Segments: 800, EventsPerSegment: 3})
 	synctest.Test(t, func(t *testing.T) {
 		d := &distant{Store: h.store, delay: 30 * time.Millisecond}
 		p.set.Feed = source.New(d, source.Options{})
