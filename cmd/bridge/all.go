@@ -15,7 +15,7 @@ import (
 const allAtOnce = 8
 
 // allBridges returns the bridges of the settings file by name, for --all; of one whose settings are invalid, the name
-// alone. It is an error if all are invalid.
+// and what all have in common: it may run with its former ones. It is an error if all are invalid.
 func allBridges(env config.Env) (f *config.Fleet, bridges []*config.Config, err error) {
 	f, err = setup.RequireFleet(env)
 	if err == nil && len(f.Bridges) == 0 {
@@ -26,7 +26,9 @@ func allBridges(env config.Env) (f *config.Fleet, bridges []*config.Config, err 
 	}
 	bridges = slices.Clone(f.Bridges)
 	for name := range f.Rejected {
-		bridges = append(bridges, &config.Config{Name: name})
+		c := *f.Common
+		c.Name = name
+		bridges = append(bridges, &c)
 	}
 	slices.SortFunc(bridges, func(a, b *config.Config) int { return strings.Compare(a.Name, b.Name) })
 	return f, bridges, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -114,20 +114,10 @@ type report struct {
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
 // runs it. A bridge whose state cannot be read, or whose settings are invalid, always is one.
 func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, check bool) error {
-	f, err := setup.RequireFleet(env)
-	if err == nil && len(f.Bridges) == 0 {
-		err = f.Err()
-	}
+	f, bridges, err := allBridges(env)
 	if err != nil {
-		return invalidSettings(err)
+		return err
 	}
-	bridges := f.Bridges
-	for name := range f.Rejected { // with former settings, it may run
-		c := *f.Common
-		c.Name = name
-		bridges = append(bridges, &c)
-	}
-	slices.SortFunc(bridges, func(a, b *config.Config) int { return strings.Compare(a.Name, b.Name) })
 	bad, unread := 0, 0
 	out := json.NewEncoder(stdout)
 	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
@@ -196,11 +186,8 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 	if err == nil {
 		err = tw.Flush() // and what could not be written before
 	}
-	if invalid := len(f.Rejected); err == nil && invalid > 0 {
-		return &settingsError{failedOf(invalid, len(bridges), "have invalid settings")}
-	}
 	if err == nil {
-		err = failedOf(unread, len(bridges), "have no readable state")
+		err = cmp.Or(invalidOf(f), failedOf(unread, len(bridges), "have no readable state"))
 	}
 	if err == nil && check {
 		err = failedOf(bad, len(bridges), "are degraded or not running")

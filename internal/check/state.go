@@ -131,6 +131,21 @@ func (ck *checker) beyond(ctx context.Context, h *history.History) (string, erro
 	return status.NothingFrom(f.Seek), nil
 }
 
+// overdue warns of a segment that stays open although there are later ones, as the state has it. A bridge that has
+// stopped does not know that Azure has finalized the segment since.
+func (ck *checker) overdue(ctx context.Context) {
+	if ck.frontier == nil {
+		return
+	}
+	open := status.Of(ck.bridge.Name, ck.stored, status.Group{}, ck.now).Open()
+	if open.Cause == "" {
+		return
+	}
+	if m, err := ck.bridge.Feed.Source.Manifest(ctx, ck.frontier.Current); err == nil && !m.Finalized {
+		ck.Add("open", Warning, open.Cause, open.Remedy)
+	}
+}
+
 // emptied looks whether a topic was deleted and created again: run continues, and its records are gone.
 func (ck *checker) emptied(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
