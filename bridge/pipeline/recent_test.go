@@ -3,11 +3,12 @@ package pipeline
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The last records of a transaction are kept, the newest first. They outlive their block, whose arrays are used again,
+// The last records of a transaction are kept, the newest first, whichever partition was acknowledged last. They outlive their block, whose arrays are used again,
 // and take little memory however long keys are.
 func TestRecent(t *testing.T) {
 	p := New(Settings{MemoryBytes: 1 << 20})
@@ -51,6 +52,15 @@ func TestRecent(t *testing.T) {
 	recent.Keep(&kgo.Record{Key: []byte("\x00\x01avro"), Headers: []kgo.RecordHeader{subject}})
 	if got := recent.Records()[0].Key; got != "xxx" {
 		t.Errorf("the key of Avro is shown as %q", got)
+	}
+	now := time.Now()
+	for _, seconds := range []int{5, 9, 1, 7, 3, 8, 2, 6, 4, 0} {
+		recent.Keep(&kgo.Record{Timestamp: now.Add(time.Duration(seconds) * time.Second)})
+	}
+	for i, r := range recent.Records() {
+		if want := now.Add(time.Duration(9-i) * time.Second); !r.Time.Equal(want) {
+			t.Errorf("record %d is of %s, want %s", i, r.Time, want)
+		}
 	}
 	if all := (*Recent)(nil).Records(); all != nil {
 		t.Errorf("none has %+v", all)

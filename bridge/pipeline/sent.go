@@ -67,10 +67,10 @@ func (s *Sent) take() (b *Block) {
 	return b
 }
 
-// Recent is what a transaction wrote last. Acknowledgements fill it, one at a time, and when the transaction is
-// committed there are no more of them.
+// Recent has the newest records of a transaction, by time. Acknowledgements fill it, one at a time, and when the
+// transaction is committed there are no more of them.
 type Recent struct {
-	ring [recentRecords]recentRecord
+	kept [recentRecords]recentRecord // the first n of them, the oldest first
 	n    int
 }
 
@@ -103,10 +103,23 @@ func (b *Block) Split() (others, last []kgo.Record) {
 	return b.Records[:at], b.Records[at:]
 }
 
-// Keep keeps what a record was, in place of the oldest one.
+// Keep keeps what a record was, in place of the oldest one: brokers acknowledge one partition after the other.
 func (l *Recent) Keep(r *kgo.Record) {
-	w := &l.ring[l.n%recentRecords]
-	l.n++
+	switch {
+	case l.n < recentRecords:
+		l.n++
+	case r.Timestamp.Before(l.kept[0].Time):
+		return
+	default:
+		oldest := l.kept[0]
+		copy(l.kept[:], l.kept[1:])
+		l.kept[l.n-1] = oldest
+	}
+	at := l.n - 1
+	for ; at > 0 && r.Timestamp.Before(l.kept[at-1].Time); at-- {
+		l.kept[at], l.kept[at-1] = l.kept[at-1], l.kept[at]
+	}
+	w := &l.kept[at]
 	w.Written = Written{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp, Bytes: len(r.Value),
 	}
@@ -127,8 +140,8 @@ func (l *Recent) Records() (all []Written) {
 	if l == nil {
 		return nil
 	}
-	for i := l.n - 1; i >= max(0, l.n-recentRecords); i-- {
-		r := l.ring[i%recentRecords]
+	for i := l.n - 1; i >= 0; i-- {
+		r := l.kept[i]
 		r.Key, r.Type = string(r.key), string(r.kind)
 		all = append(all, r.Written)
 	}
