@@ -67,6 +67,9 @@ type Position struct {
 	Headroom *float64 `json:"headroom_seconds,omitempty"` // history before the position, which retention may delete
 }
 
+// named reports whether Completed is a segment: after a seek, and at a start, it is a place before the first one.
+func (p *Position) named() bool { return p.Seek == nil && !p.unbegun && p.Completed != "" }
+
 // Lag is how far delivery is behind the clock. On an idle account it grows although nothing is late.
 type Lag struct {
 	Event    *float64 `json:"event_seconds"`    // since the latest event that was delivered

@@ -28,10 +28,10 @@ func (s *Status) Text() string {
 		fmt.Fprintf(&b, "feed      %s\n", s.Feed)
 		b.WriteString("segment   ")
 		at := []string{p.Current, "complete up to " + p.Completed}
-		switch named := p.Seek == nil && !p.unbegun && p.Completed != ""; { // else it need not be a segment
-		case named && p.Current == "":
+		switch {
+		case p.named() && p.Current == "":
 			at = at[1:]
-		case !named:
+		case !p.named():
 			at = []string{cmp.Or(p.Current, "none is begun yet")}
 		}
 		b.WriteString(strings.Join(at, ", "))
@@ -42,7 +42,7 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, ", history lost %s", plain.Count(p.Gaps, "time"))
 		}
 		if p.Seek != nil {
-			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), place(p.Seek.To))
+			b.WriteString(", after a seek to " + place(p.Seek.To))
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
 			moment(p.Resolved, s.Now), moment(p.Event, s.Now), s.ahead())
@@ -121,7 +121,7 @@ func leaseTable(s *Status) string {
 			continue
 		}
 		segment, done := l.Segment, l.Done
-		if l.Frontier { // complete segments leave no trace in cursors
+		if l.Frontier && s.Position.named() { // complete segments leave no trace in cursors
 			segment, done = s.Position.Completed, true
 		}
 		if segment == "" {
