@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,6 +119,20 @@ func TestStorageAwayIsLoggedEarly(t *testing.T) {
 	provoke(t, says, []string{"run"})
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("after %s", took)
+	}
+}
+
+// A first run --once that is stopped before it has made its topics does not miss them.
+func TestStoppedBeforeItsFirstStart(t *testing.T) {
+	clusterFor(t)
+	setAll(t, map[string]string{
+		"SOURCE_URL": "http://127.0.0.1:1/acct", "SOURCE_AUTH": "anonymous", "HTTP_ADDR": "127.0.0.1:0", "LOG_FORMAT": "json",
+	})
+	_, log, stop := running(t, "--once")
+	await(t, "it has met the storage", func() bool { return strings.Contains(log.String(), "connection refused") })
+	stop(syscall.SIGTERM)
+	if text := log.String(); strings.Contains(text, "is gone") {
+		t.Error(text)
 	}
 }
 

@@ -224,6 +224,9 @@ func (i *instance) missing(
 // lookAtLast looks at the topics when run --once ends: with nothing to deliver, it can be over before the first look.
 func (i *instance) lookAtLast(ctx context.Context) {
 	s := i.monitor.Snapshot()
+	if !s.Started { // it was stopped before it made its topics
+		return
+	}
 	r, done, err := setup.State(i.config)
 	if err != nil {
 		return // the bridge has just been there
