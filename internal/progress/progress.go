@@ -35,7 +35,6 @@ type Display struct {
 	look func() *status.Status // at the bridge; nil: nobody looks
 	once bool                  // the run is to end by itself
 
-	began           time.Time
 	events, records atomic.Int64
 	history, hint   atomic.Bool // are logged
 	interrupted     atomic.Bool
@@ -43,6 +42,8 @@ type Display struct {
 	waited          time.Time // when the log has said last that the run waits
 
 	mu        sync.Mutex
+	began     time.Time // of the first transaction; until then, of the run
+	delivers  bool      // there was a transaction
 	segment   string
 	last      time.Time // latest event time committed
 	drained   bool
@@ -142,11 +143,9 @@ var (
 
 // Committed implements bridge.CommitObserver.
 func (p *Display) Committed(c bridge.Commit) {
-	p.events.Add(int64(c.Read))
-	p.records.Add(int64(c.Emitted))
+	p.count(c)
 	if p.all != nil {
-		p.all.events.Add(int64(c.Read))
-		p.all.records.Add(int64(c.Emitted))
+		p.all.count(c)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,6 +153,23 @@ func (p *Display) Committed(c bridge.Commit) {
 	if c.Seen.After(p.last) {
 		p.last = c.Seen
 	}
+}
+
+func (p *Display) count(c bridge.Commit) {
+	p.events.Add(int64(c.Read))
+	p.records.Add(int64(c.Emitted))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.delivers { // what was before may be the wait for the group
+		p.began, p.delivers = time.Now().Add(-c.Took), true
+	}
+}
+
+// took returns how long the bridge has delivered.
+func (p *Display) took() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.began)
 }
 
 // Completed implements bridge.CompletionObserver.
@@ -308,12 +324,15 @@ func (p *Display) Interrupted() { p.interrupted.Store(true) }
 
 // Stopped reports what was delivered. At the end of a run --once, it says what to do next.
 func (p *Display) Stopped(once bool) {
-	events, took := p.Events(), time.Since(p.began)
+	events, took := p.Events(), p.took()
 	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
 	records, seconds := p.Records(), float64(took.Milliseconds())/1000
 	next, why := "bridge verify --feed", " proves that the topic has every event"
-	if p.interrupted.Load() {
+	switch {
+	case p.interrupted.Load():
 		next, why = "bridge run --once", " delivers the rest: this run was interrupted"
+	case events == 0: // it may be at a place that the feed does not have
+		next, why = "bridge status", " says how far the bridge is"
 	}
 	if once {
 		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate,
@@ -335,7 +354,7 @@ func (p *Display) Stopped(once bool) {
 
 // Delivered says for people what was delivered so far, and how fast.
 func (p *Display) Delivered() string {
-	took := max(time.Since(p.began), 10*time.Millisecond)
+	took := max(p.took(), 10*time.Millisecond)
 	span := plain.Span(took)
 	if took < 10*time.Second { // the number must agree with the rate
 		span = fmt.Sprintf("%.2fs", took.Seconds())

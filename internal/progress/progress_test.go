@@ -182,13 +182,18 @@ func TestStoppedSaysWhatIsNext(t *testing.T) {
 	var out bytes.Buffer
 	for _, c := range []struct {
 		once, interrupted bool
+		events            int
 		hint              string // none: ""
-	}{{true, false, "bridge verify --feed"}, {true, true, "bridge run --once delivers the rest"}, {false, true, ""}} {
+	}{
+		{true, false, 1, "bridge verify --feed"}, {true, true, 1, "bridge run --once delivers the rest"},
+		{true, false, 0, "bridge status says"}, {false, true, 1, ""},
+	} {
 		out.Reset()
 		_, p := start(config.Defaults(), &out, false)
 		if c.interrupted {
 			p.Interrupted()
 		}
+		p.Committed(bridge.Commit{Read: c.events})
 		p.Stopped(c.once)
 		got := out.String()
 		if c.hint == "" && strings.Contains(got, `"hint"`) || c.hint != "" && !strings.Contains(got, `"hint":"`+c.hint) {
@@ -201,8 +206,9 @@ func TestStoppedSaysWhatIsNext(t *testing.T) {
 func TestShortRunHasSecondsThatAgreeWithItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p := start(config.Defaults(), io.Discard, false)
-		p.Committed(bridge.Commit{Read: 300_000, Emitted: 717})
-		time.Sleep(1513 * time.Millisecond)
+		time.Sleep(10 * time.Second) // for the group
+		p.Committed(bridge.Commit{Read: 300_000, Emitted: 717, Took: time.Second})
+		time.Sleep(513 * time.Millisecond)
 		const want = "Delivered 300,000 events as 717 records in 1.51s (198,281 events/s)."
 		if got := p.Delivered(); got != want {
 			t.Errorf("%q, want %q", got, want)
