@@ -97,6 +97,7 @@ peers: ## the charts of docs/comparison.md: the bridge beside Azure's SDKs, whic
 docs: ## what is generated from the source
 	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
 	$(GO) run ./cmd/bridge metrics --format markdown > docs/metrics.md
+	sed -n 's/^- `BRIDGE_\([A-Z0-9_]*\)`.*/\1/p' docs/configuration.md > deploy/helm/blobfeed-bridge/files/settings
 	$(GO) test -count=1 ./deploy/notices -update
 	cp deploy/grafana/bridge.json deploy/helm/blobfeed-bridge/files/dashboard.json # a chart holds all of its files
 	cp deploy/prometheus/alerts.yaml deploy/helm/blobfeed-bridge/files/alerts.yaml

@@ -216,7 +216,15 @@ func TestMisspeltValues(t *testing.T) {
 		"dashboard: {enable: true}": false,
 		"bridges: {a: {source_url: x, tls_enabled: true, prefixes: [a], topic_partitions: 6}, b: null}": true,
 		"bridges: {a: {source_key: x}}": false, "bridges: {a: {SOURCE_URL: x}}": false, "bridges: [a]": false,
-		"bridges: {a: {source_sas_file: /run/sas}}": true, "bridges: {a: {txn_bytes: 100000000}}": false,
+		"bridges: {a: {kafka_sasl_password: x}}": false, "bridges: {a: {registry_password: x}}": false,
+		"bridges: {a: {source_url: 'https://a/?sv=1&sig=x'}}":                                 false,
+		"settings: {SOURCE_URL: 'https://a/?sv=1&sig=x'}":                                     false,
+		"settings: {REGISTRY_URL: 'https://user:word@registry:8081'}":                         false,
+		"settings: {SOURCE_URL: 'https://a.blob.core.windows.net', KAFKA_BROKERS: 'k:1'}":     true,
+		"extraEnv: [{name: BRIDGE_HTTP_TOKEN, value: x}]":                                     false,
+		"extraEnv: [{name: BRIDGE_HTTP_TOKEN, valueFrom: {secretKeyRef: {name: a, key: b}}}]": true,
+		"extraEnv: [{name: SSL_CERT_FILE, value: x}]":                                         true,
+		"bridges: {a: {source_sas_file: /run/sas}}":                                           true, "bridges: {a: {txn_bytes: 100000000}}": false,
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err != nil {
@@ -228,6 +236,68 @@ func TestMisspeltValues(t *testing.T) {
 		}
 		if err := chartutil.ValidateAgainstSchema(c, merged); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A name that the bridge does not know is refused before a pod starts with it. The chart has the names of the reference.
+func TestUnknownSettings(t *testing.T) {
+	var names strings.Builder
+	for _, name := range regexp.MustCompile("(?m)^- `BRIDGE_([A-Z0-9_]+)`").FindAllStringSubmatch(
+		file(t, "../../docs/configuration.md"), -1) {
+		names.WriteString(name[1] + "\n")
+	}
+	if names.String() != file(t, chartDir+"/files/settings") {
+		t.Error("the chart's files/settings is stale: run make docs")
+	}
+	for unknown, text := range map[string]string{
+		"KAFKA_BROKER":       "settings: {KAFKA_BROKER: 'k:9092'}",
+		"KAFKA_SASL_PASSWRD": "secrets: [{setting: KAFKA_SASL_PASSWRD, secret: a, key: b}]",
+		"KAFKA_TLS_CA":       "files: [{setting: KAFKA_TLS_CA, secret: a, key: b}]",
+		"TOPIC_PARTITION":    "bridges: {a: {topic_partition: 6}, b: null}",
+		"":                   "bridges: {a: {source_sas_file: /run/sas}}\nfiles: [{setting: KAFKA_TLS_CA_FILE, secret: a, key: b}]",
+	} {
+		values, err := chartutil.ReadValues([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = release(t, "test", values)
+		if (err == nil) != (unknown == "") ||
+			err != nil && !strings.Contains(err.Error(), "there is no setting "+unknown+":") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// What the chart prints after an installation works there: with many bridges, check needs --all or a name.
+func TestNotes(t *testing.T) {
+	const many, one = "/bridge check --all\n", "/bridge check\n"
+	for values, want := range map[string][]string{
+		"settings: {SOURCE_URL: 'https://a', KAFKA_BROKERS: 'k:1'}": {"The bridge reads https://a and writes to k:1.", one},
+		"bridges: {b: {}, a: {}}\nsettings: {KAFKA_BROKERS: 'k:1'}": {"The bridges a, b write to k:1.", many},
+		"bridges: {b: {}, a: {}}\nsettings: {NAME: a}":              {"settings.KAFKA_BROKERS is not set", one},
+	} {
+		c, err := loader.Load(chartDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := chartutil.ReadValues([]byte(values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := chartutil.ToRenderValues(c, given, chartutil.ReleaseOptions{Name: "test"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := engine.Render(c, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["blobfeed-bridge/templates/NOTES.txt"]
+		for _, part := range want {
+			if !strings.Contains(notes, part) || strings.Contains(notes, "SOURCE_URL") {
+				t.Errorf("%s: no %q in\n%s", values, part, notes)
+			}
 		}
 	}
 }
