@@ -89,7 +89,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		return
 	}
 	if b.Dir != "" {
-		fs.copied(ctx, b, indexed)
+		fs.copied(ctx, b, indexed, source.SegmentAt(last))
 	}
 	m, err := feed.Manifest(ctx, newest)
 	if b.Dir != "" && errors.Is(err, source.ErrNotFound) {
@@ -115,10 +115,14 @@ type shardFiles struct {
 
 // copied compares log/ with idx/ in a copy of a feed. An interrupted one lacks manifests, or has empty chunks, which
 // run does not notice, or it lacks chunks. The service deletes manifests before chunks, and chunks from the first one
-// on; it writes the manifest of the newest segment last.
-func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segment) {
+// on. A copy may end in the middle of an open segment, and log/ may be newer than meta/, which is copied last: chunks
+// of segments after the published one say nothing.
+func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segment, published source.Segment) {
 	feed, dir := b.Options.Feed.Source, b.Dir
-	oldest, newest := indexed[0], indexed[len(indexed)-1]
+	oldest, open := indexed[0], indexed[len(indexed)-1]
+	if m, err := feed.Manifest(ctx, open); err == nil && m.Finalized { // read before its chunks are listed
+		open = source.Segment{}
+	}
 	var empty, torn, bare, lost, gaps []string
 	shards, named := map[string]*shardFiles{}, map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(dir, "log"), func(path string, e os.DirEntry, err error) error {
@@ -133,7 +137,7 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 		}
 		seg, err := source.ParseSegment(strings.Join(parts[2:6], "/"))
 		n, not := strconv.Atoi(strings.TrimSuffix(parts[6], ".avro"))
-		if err != nil || not != nil || seg.Compare(oldest) < 0 || seg.Compare(newest) > 0 {
+		if err != nil || not != nil || seg.Compare(oldest) < 0 || seg.Compare(published) > 0 {
 			return nil
 		}
 		prefix := strings.TrimSuffix(chunk, parts[6])
@@ -144,7 +148,7 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 		}
 		have.lowest, have.most = min(have.lowest, n), max(have.most, n)
 		have.count++
-		if info, err := e.Info(); err == nil && info.Size() == 0 && seg != newest {
+		if info, err := e.Info(); err == nil && info.Size() == 0 && seg != open {
 			empty = append(empty, chunk)
 		}
 		return nil
@@ -171,7 +175,7 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(shards)) {
 		switch have := shards[prefix]; {
-		case !named[prefix] && have.segment != newest:
+		case !named[prefix] && have.segment != open:
 			lost = append(lost, have.sample)
 		case have.segment != oldest && (have.lowest > 0 || have.most >= have.count):
 			gaps = append(gaps, prefix)
@@ -195,7 +199,11 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 		}
 	}
 	if agree {
-		fs.Add("copy", OK, "log/ and idx/ agree before the newest segment", "")
+		where := ""
+		if open != (source.Segment{}) {
+			where = " before the newest segment"
+		}
+		fs.Add("copy", OK, "log/ and idx/ agree"+where, "")
 	}
 }
 

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +87,9 @@ func TestStatesOfAFeed(t *testing.T) {
 
 // A copy that was interrupted lacks manifests or has empty chunks, and run would leave out their events unseen.
 func TestInterruptedCopy(t *testing.T) {
-	const seg = "2020/05/29/1600"
+	const seg, last = "2020/05/29/1600", "2020/05/29/2100"
+	unindex := func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments", last)) }
+	empty := func(dir string) error { return os.Truncate(filepath.Join(dir, "log/00", last, "00000.avro"), 0) }
 	for name, tc := range map[string]struct {
 		spoil  func(dir string) error
 		status Status
@@ -111,6 +115,18 @@ func TestInterruptedCopy(t *testing.T) {
 		"shard": {func(dir string) error {
 			return os.CopyFS(filepath.Join(dir, "log/01", seg), os.DirFS(filepath.Join(dir, "log/00", seg)))
 		}, Warning, "1 shard in no manifest of idx/, such as that of log/01/" + seg},
+		"newest unindexed": {unindex, Warning, "1 shard in no manifest of idx/, such as that of log/00/" + last},
+		"newer than what is published": {func(dir string) error {
+			published := []byte(`{"lastConsumable": "2020-05-29T20:00:00Z"}`)
+			return errors.Join(unindex(dir), os.WriteFile(filepath.Join(dir, "meta/segments.json"), published, 0o600))
+		}, OK, "agree"},
+		"newest chunk": {empty, Warning, "1 chunk without a byte, such as log/00/" + last},
+		"newest chunk, open": {func(dir string) error {
+			name := filepath.Join(dir, "idx/segments", last, "meta.json")
+			text, err := os.ReadFile(name)
+			text = bytes.Replace(text, []byte("Finalized"), []byte("Publishing"), 1)
+			return errors.Join(err, os.WriteFile(name, text, 0o600), empty(dir))
+		}, OK, "agree before the newest segment"},
 		"oldest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments/2020/01/16")) }, OK,
 			"agree"}, // retention
 	} {
