@@ -84,6 +84,25 @@ func TestCheckComparesSettings(t *testing.T) {
 	}
 }
 
+// What stopped the last run may stop the next one. Check does not read the whole feed, so it says so by the state.
+func TestCheckNamesTheLastError(t *testing.T) {
+	t.Parallel()
+	run := ofFeeds["the block can't be decoded"](t)
+	if code, _, stderr := call(t, run...); code != exitFailed {
+		t.Fatalf("run --once: exit code %d: %s", code, stderr)
+	}
+	const says = "warning  state         the last run failed at lease 0: log/00/"
+	if code, stdout, _ := call(t, "check"); code != exitOK || !strings.Contains(stdout, says) ||
+		!strings.Contains(stdout, "-> bridge dump --at ") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	setenv(t, "BRIDGE_ON_ERROR", "dead_letter")
+	runToEnd(t)
+	if _, stdout, _ := call(t, "check"); strings.Contains(stdout, "the last run failed") {
+		t.Errorf("after a run that delivered everything: %s", stdout)
+	}
+}
+
 // Check reports how many topics a template has made, and warns before the limit is reached.
 func TestCheckCountsTopics(t *testing.T) {
 	t.Parallel()

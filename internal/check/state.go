@@ -70,8 +70,30 @@ func (ck *checker) state(ctx context.Context) {
 		ck.Add("state", OK, "there is progress, with these settings", "")
 		ck.history(ctx)
 		ck.emptied(ctx)
+		if ck.Count(Failed) == 0 { // a failure has stopped the last run, too
+			ck.lastError(ctx)
+		}
 	}
 	ck.owner(ctx)
+}
+
+// lastError warns of an error that has stopped the last run, or lasts: the next run may fail at the same place.
+func (ck *checker) lastError(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	r := status.Reader{Name: ck.bridge.Name, Topic: plain.StateTopic(ck.bridge.Name), Admin: ck.admin()}
+	group, err := r.Group(ctx)
+	if err != nil {
+		return // the permission has a finding of its own
+	}
+	what := "the last run failed"
+	if len(group.Members) > 0 {
+		what = "the running bridge fails"
+	}
+	if e := status.Of(r.Name, ck.stored, group, ck.now).LastError(); e != nil {
+		why := status.Problem{Cause: e.Error, Remedy: e.Remedy}.Line()
+		ck.Add("state", Warning, fmt.Sprintf("%s at lease %d: %s", what, e.Lease, why.Cause), why.Remedy)
+	}
 }
 
 // start returns why a first start at a time would deliver nothing, and what to do about it; "" if it would.

@@ -157,6 +157,23 @@ func (s *Status) last() (text, do string, failed bool) {
 	return text, "", false
 }
 
+// LastError returns the error with which the state ends: one that lasts, or, of a bridge that nobody runs, the one of
+// its last commit; nil if there is none.
+func (s *Status) LastError() *Failure {
+	if s.Position.Once != nil || s.Position.Ended {
+		return nil
+	}
+	for i, e := range s.Errors {
+		if s.Leases[e.Lease].Failing {
+			return &s.Errors[i]
+		}
+	}
+	if _, _, failed := s.last(); failed && s.Verdict.Code == Nobody {
+		return &s.Errors[0]
+	}
+	return nil
+}
+
 // MoveBack is the remedy of a position that the feed does not have.
 const MoveBack = "move the bridge back with bridge seek"
 

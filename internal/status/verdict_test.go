@@ -156,3 +156,36 @@ func TestVerdictByLag(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// A check names the error that the next run may meet again, and none that is over.
+func TestLastError(t *testing.T) {
+	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	failure := &offsets.Failure{Time: at, Error: "no route to host"}
+	running, nobody := Group{State: stable, Members: []Member{{Instance: "i1"}}}, Group{State: "Empty"}
+	for name, tc := range map[string]struct {
+		group     Group
+		after     time.Duration // of the last commit
+		failing   bool
+		delivered bool // by run --once
+		want      bool
+	}{
+		"it lasts":                       {running, time.Hour, true, false, true},
+		"it is over":                     {running, reported / 2, false, false, false},
+		"it lasts, and nobody runs":      {nobody, time.Hour, true, false, true},
+		"it came last, and nobody runs":  {nobody, reported / 2, false, false, true},
+		"it was over before the end":     {nobody, reported, false, false, false},
+		"run --once has delivered since": {nobody, reported / 2, false, true, false},
+	} {
+		state := &offsets.State{
+			Frontier: &offsets.Frontier{}, Owners: []string{"", "i1"},
+			Cursors: []*offsets.Cursor{nil, {Time: at.Add(tc.after), Error: failure, Failing: tc.failing}},
+		}
+		if tc.delivered {
+			state.Delivered = &offsets.Delivered{Time: at.Add(time.Hour)}
+		}
+		e := Of("b", state, tc.group, at.Add(2*time.Hour)).LastError()
+		if (e != nil) != tc.want || e != nil && (e.Lease != 1 || e.Error != failure.Error) {
+			t.Errorf("%s: %+v, want one: %v", name, e, tc.want)
+		}
+	}
+}
