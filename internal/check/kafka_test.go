@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -147,7 +148,7 @@ func TestCheckWaitsForTransactions(t *testing.T) {
 // permit those of a bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
 	fake := fakebroker.New(t)
-	refuse := map[string]bool{}
+	refuse, old := map[string]bool{}, false
 	fake.ControlKey(int16(kmsg.FindCoordinator), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		find, resp := req.(*kmsg.FindCoordinatorRequest), req.ResponseKind().(*kmsg.FindCoordinatorResponse)
@@ -174,6 +175,9 @@ func TestCheckTransactionalIDs(t *testing.T) {
 	fake.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		resp := req.ResponseKind().(*kmsg.DescribeTransactionsResponse)
+		if old {
+			return nil, errors.New("brokers before Kafka 3.0 do not know this request"), true
+		}
 		for _, id := range req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs {
 			s := kmsg.NewDescribeTransactionsResponseTransactionState()
 			s.TransactionalID, s.ErrorCode = id, kerr.TransactionalIDNotFound.Code
@@ -195,16 +199,35 @@ func TestCheckTransactionalIDs(t *testing.T) {
 		!strings.HasSuffix(failed[0], "--operation Write --transactional-id b-1 --transactional-id b-2") {
 		t.Errorf("without two: %q", failed)
 	}
-	fake.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
-		resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
-		return resp, nil, true
-	})
+	fake.ControlKey(int16(kmsg.InitProducerID), refuseID)
+	failed = failures(look(t, fake.ListenAddrs(), leases))
+	const both = "--transactional-id b-1 --transactional-id b-2 --transactional-id b-check"
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], two) || !strings.HasSuffix(failed[0], both) {
+		t.Errorf("without two and that of check: %q", failed)
+	}
+	clear(refuse)
+	fake.ControlKey(int16(kmsg.InitProducerID), refuseID)
+	found := look(t, fake.ListenAddrs(), leases)
+	if found.Count(Failed) > 0 || !slices.ContainsFunc(found, func(f Finding) bool {
+		return f.Status == Warning && strings.HasPrefix(f.Detail, "WRITE on transactional id b-check is missing: only check") &&
+			strings.HasSuffix(f.Do, "--operation Write --transactional-id b-check")
+	}) {
+		t.Errorf("without that of check: %+v", found)
+	}
+	fake.ControlKey(int16(kmsg.InitProducerID), refuseID)
+	old = true
 	failed = failures(look(t, fake.ListenAddrs(), leases))
 	const all = "--transactional-id b-0 --transactional-id b-1 --transactional-id b-2 --transactional-id b-check"
 	if len(failed) != 1 || !strings.HasSuffix(failed[0], all) {
-		t.Errorf("without any: %q", failed)
+		t.Errorf("of brokers that do not answer: %q", failed)
 	}
+}
+
+// refuseID denies a producer its transactional id.
+func refuseID(req kmsg.Request) (kmsg.Response, error, bool) {
+	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+	resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+	return resp, nil, true
 }
 
 // A topic that the brokers are to create is there at the first start if they have that enabled. Without a right to read
@@ -251,6 +274,27 @@ func TestCheckManyTopics(t *testing.T) {
 	}
 }
 
+// A warning that many topics have is one line with their number, each failure a line with its command.
+func TestCheckFoldsWarnings(t *testing.T) {
+	var all, want Findings
+	var of []string
+	for i := range 30 {
+		name := fmt.Sprint("many-", i)
+		all.Add("topic", OK, name+" has 1 partition", "")
+		all.Add("settings", Warning, "topic "+name+" has one replica", "alter "+name)
+		of = append(of, name, name)
+	}
+	all.Add("acl", Failed, "Write on a is missing", "permit a")
+	all.Add("acl", Failed, "Write on b is missing", "permit b")
+	all.Add("settings", Warning, "topic b is small", "")
+	of = append(of, "a", "b", "b")
+	want.Add("settings", Warning, "topic many-0 has one replica (also many-1, many-2 and 27 more)", "alter many-0")
+	want = append(want, all[len(all)-3:]...)
+	if got := folded(all, of); !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
 // A certificate that ends soon is a warning before it ends.
 func TestCheckCertificate(t *testing.T) {
 	mine, err := pki.New("mine")
@@ -286,6 +330,24 @@ func TestGrant(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	ck.client.SASL = nil
+	mine, err := pki.New("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := mine.Issue("bridge", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, err := pair.Write(t.TempDir(), "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ck.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key}
+	if got := ck.grant("Read", "--group", "b"); !strings.Contains(got, "--allow-principal User:CN=bridge ") &&
+		!strings.Contains(got, "--allow-principal 'User:CN=bridge' ") {
+		t.Errorf("of a client certificate: %s", got)
+	}
+	ck.client.TLS = nil
 	if got, want := ck.client.ToolFlags(), "--bootstrap-server k:9092"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

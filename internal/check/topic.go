@@ -128,14 +128,42 @@ const manyTopics = 10
 // topics checks each topic.
 func (ck *checker) topics(ctx context.Context, all []topic) {
 	before := len(*ck.Findings)
+	var of []string // the topic of each finding from before on
 	for i := range all {
 		ck.topic(ctx, &all[i])
+		of = append(of, slices.Repeat([]string{all[i].Name}, len(*ck.Findings)-before-len(of))...)
 	}
 	if n := len(all); n > manyTopics {
-		left := slices.DeleteFunc((*ck.Findings)[before:], func(f Finding) bool { return f.Status == OK })
-		*ck.Findings = (*ck.Findings)[:before+len(left)]
+		*ck.Findings = append((*ck.Findings)[:before], folded((*ck.Findings)[before:], of)...)
 		ck.Add("topic", OK, fmt.Sprintf("%d topics were checked; those not listed are ok", n), "")
 	}
+}
+
+// folded returns what is not ok, and each warning once for all topics that have it. Of is the topic of each finding.
+func folded(found Findings, of []string) (left Findings) {
+	first, also := map[Finding]int{}, map[int][]string{} // the place of a warning, and the further topics that have it
+	for i, f := range found {
+		if f.Status == OK {
+			continue
+		}
+		nameless := f
+		nameless.Detail = strings.ReplaceAll(f.Detail, of[i], "*")
+		nameless.Do = strings.ReplaceAll(f.Do, of[i], "*")
+		if at, again := first[nameless]; again && f.Status == Warning { // the command of a failure is needed for each
+			also[at] = append(also[at], of[i])
+			continue
+		}
+		first[nameless] = len(left)
+		left = append(left, f)
+	}
+	for at, names := range also {
+		text := strings.Join(names[:min(2, len(names))], ", ")
+		if more := len(names) - 2; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		left[at].Detail += " (also " + text + ")"
+	}
+	return left
 }
 
 // topic checks one topic: whether it exists, what is permitted there, and whether its settings keep what the bridge
