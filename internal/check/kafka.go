@@ -326,8 +326,8 @@ func (ck *checker) leases(ctx context.Context, own bool) {
 	if len(missing) == 0 {
 		ck.Add("acl", OK, "WRITE on transactional ids "+ck.txnID("*"), "")
 		if check := ck.txnID("check"); !own {
-			ck.Add("acl", Warning, "WRITE on transactional id "+check+" is missing: only check needs it, and did not try "+
-				"transactions", ck.grant("Write", "--transactional-id", check))
+			ck.Add("acl", Warning, "WRITE on transactional id "+check+" is missing: only check needs it, and did not "+
+				"try transactions", ck.grant("Write", "--transactional-id", check))
 		}
 		return
 	}
