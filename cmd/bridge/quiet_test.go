@@ -108,7 +108,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// The log says within seconds that the storage service is away, and why. The engine hears of it after 14 s.
+// The log says within seconds that the storage service is away, and why.
 func TestStorageAwayIsLoggedEarly(t *testing.T) {
 	t.Parallel()
 	clusterFor(t)

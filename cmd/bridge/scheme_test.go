@@ -25,7 +25,7 @@ func TestSourceWithoutTLS(t *testing.T) {
 		"SOURCE_AUTH": "shared_key", "SOURCE_ACCOUNT": "account", "SOURCE_KEY": "a2V5"})
 	code, _, stderr := call(t, "dump")
 	if code != exitFailed || connections.Load() != 1 ||
-		!strings.Contains(stderr, "the server speaks HTTP without TLS: check the port in BRIDGE_SOURCE_URL") {
+		!strings.Contains(stderr, "the server does not speak TLS: check the port in BRIDGE_SOURCE_URL") {
 		t.Errorf("exit code %d, %d connections: %s", code, connections.Load(), stderr)
 	}
 }

@@ -3,6 +3,7 @@ package azure
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -158,8 +159,8 @@ func (c *Config) noFeed(err error) error {
 
 // unreachable says what to do about a request without an answer.
 func (c *Config) unreachable(err error) string {
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return "the server speaks HTTP without TLS: check the port in " + c.named("Endpoint") +
+	if noTLS(err) {
+		return "the server does not speak TLS: check the port in " + c.named("Endpoint") +
 			", or begin it with http://"
 	}
 	if dns, is := errors.AsType[*net.DNSError](err); is {
@@ -167,6 +168,11 @@ func (c *Config) unreachable(err error) string {
 			c.named("Endpoint"), dns.Name)
 	}
 	return "check " + c.named("Endpoint") + ", the network and proxies on the way"
+}
+
+// noTLS reports whether the other side answered a TLS handshake with something else.
+func noTLS(err error) bool {
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(tls.RecordHeaderError))
 }
 
 // explain maps errors of the service to those of source.Store, shortens the SDK's page-long errors, and says what to

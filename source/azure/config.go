@@ -110,7 +110,7 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		options.PerRetryPolicies = append(options.PerRetryPolicies, &observer{c})
 	}
 	options.PerCallPolicies = append(options.PerCallPolicies, versioner{c.answered})
-	options.PerRetryPolicies = append(options.PerRetryPolicies, receiver{})
+	options.PerRetryPolicies = append(options.PerRetryPolicies, &receiver{})
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -203,7 +204,7 @@ type answerKey struct{}
 // receiver fills the answer in a request's context. It decodes a page of blobs as it arrives, and gives the SDK an
 // empty one: the SDK's decoder takes ten times as long. Signing, retries and timeouts stay those of the SDK, so the
 // receiver works within an attempt.
-type receiver struct{}
+type receiver struct{ met atomic.Bool } // the service has answered
 
 // with returns a context whose requests fill the answer.
 func (a *answer) with(ctx context.Context) context.Context {
@@ -211,17 +212,21 @@ func (a *answer) with(ctx context.Context) context.Context {
 }
 
 // Do implements policy.Policy.
-func (receiver) Do(req *policy.Request) (*http.Response, error) {
+func (r *receiver) Do(req *policy.Request) (*http.Response, error) {
 	a, ok := req.Raw().Context().Value(answerKey{}).(*answer)
 	if ok && a.decode {
 		runtime.SkipBodyDownload(req)
 	}
 	resp, err := req.Next()
-	if err == nil && overloaded(resp.StatusCode) {
+	if err != nil {
+		return resp, r.final(err)
+	}
+	r.met.Store(true)
+	if overloaded(resp.StatusCode) {
 		source.Busy(req.Raw().Context())
 	}
-	if err != nil || !ok {
-		return resp, final(err)
+	if !ok {
+		return resp, nil
 	}
 	a.busy = a.busy || overloaded(resp.StatusCode)
 	if a.served, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
@@ -254,9 +259,11 @@ func (e finalError) Unwrap() error { return e.error }
 // NonRetriable is what the SDK looks for.
 func (finalError) NonRetriable() {}
 
-// final marks an error as final if it is.
-func final(err error) error {
-	if errors.Is(err, http.ErrSchemeMismatch) {
+// final marks an error as final if it is. A service that has never been reached may be misspelled: then the caller
+// soon knows, and may retry.
+func (r *receiver) final(err error) error {
+	dial, is := errors.AsType[*net.OpError](err)
+	if noTLS(err) || is && dial.Op == "dial" && !r.met.Load() {
 		return finalError{err}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -142,5 +143,50 @@ func TestReadAtTheEndOfABlob(t *testing.T) {
 	}
 	if requests() != 3 {
 		t.Errorf("%d requests: 416 is no reason to ask again", requests())
+	}
+}
+
+// A service that was never reached may be misspelled: nobody waits for retries that can't help. One that has answered
+// may come back.
+func TestRetriesWaitForTheFirstContact(t *testing.T) {
+	noise, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer noise.Close()
+	go func() {
+		for conn, err := noise.Accept(); err == nil; conn, err = noise.Accept() {
+			_, _ = io.WriteString(conn, "<!DOCTYPE html>\n")
+			_ = conn.Close()
+		}
+	}()
+	away, gone := httptest.NewServer(nil), httptest.NewServer(feed())
+	away.Close()
+	for endpoint, want := range map[string]struct {
+		attempts int
+		says     string
+	}{
+		"https://" + noise.Addr().String() + "/acct": {1, "does not speak TLS"},
+		away.URL + "/acct":                           {1, "refused"},
+		gone.URL + "/acct":                           {3, "refused"},
+	} {
+		attempts := 0
+		store, err := New(Config{
+			Endpoint: endpoint, Auth: "anonymous",
+			Retry:   policy.RetryOptions{MaxRetries: 2, RetryDelay: time.Millisecond},
+			Observe: func(string, int, time.Duration, int64, error) { attempts++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(endpoint, gone.URL) {
+			_, _ = store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0) // it has answered
+			gone.Close()
+			attempts = 0
+		}
+		_, err = store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
+		if err == nil || attempts != want.attempts || !strings.Contains(err.Error(), want.says) {
+			t.Errorf("%s: %d attempts, want %d: %v", endpoint, attempts, want.attempts, err)
+		}
 	}
 }
