@@ -11,7 +11,6 @@ import (
 
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
-	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
@@ -38,9 +37,9 @@ func seekVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		return &usageError{errors.New("seek needs --to: a segment such as 2026/01/31/1200, a time, " +
 			"the text of an \"updated\", or earliest")}
 	}
-	target, err := history.ParseTarget(*to)
+	target, err := parsePlace("to", *to)
 	if err != nil {
-		return &usageError{fmt.Errorf("--to: %w", err)}
+		return err
 	}
 	return f.run(ctx, env, stdout, func(c *config.Config) (change.Kind, error) {
 		if c.SourceURL == "" { // the state can be moved from where the feed is unknown

@@ -80,7 +80,7 @@ func dumpVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 	}
 	seg, err := source.ParseSegment(*segment)
 	if err != nil {
-		return &usageError{err}
+		return &usageError{fmt.Errorf("--segment: %w, as in 2026/01/31/1200; bridge dump lists those of the feed", err)}
 	}
 	return inFeed(env, func(feed *source.Feed) error { return d.Segment(ctx, feed, seg) })
 }

@@ -61,8 +61,8 @@ func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		return &usageError{
 			fmt.Errorf("find %s: want a container and a path in it, such as photos/2026/cat.jpg", q.Path)}
 	}
-	if q.From, err = history.ParseTarget(*from); err != nil {
-		return &usageError{fmt.Errorf("--from: %w", err)}
+	if q.From, err = parsePlace("from", *from); err != nil {
+		return err
 	}
 	if *to != "" {
 		if q.To, err = history.ParseEnd(*to); err != nil {

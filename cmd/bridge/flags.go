@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
@@ -113,6 +114,20 @@ func explained(fs *flag.FlagSet, err error) error {
 		want = "a duration such as 2s or 5m"
 	}
 	return fmt.Errorf("%s: want %s", m[1], want)
+}
+
+// parsePlace parses the place in the feed that a flag names. The words are those that the verb itself knows.
+func parsePlace(flag, text string, words ...string) (history.Target, error) {
+	place, err := history.ParseTarget(text)
+	if err == nil {
+		return place, nil
+	}
+	if near := config.Nearest(text, append(words, "earliest"), 2); near != "" {
+		err = fmt.Errorf("%q is no place in the feed; did you mean %s?", text, near)
+	} else if len(words) > 0 {
+		err = fmt.Errorf("%w (or %s)", err, strings.Join(words, ", "))
+	}
+	return place, &usageError{fmt.Errorf("--%s: %w", flag, err)}
 }
 
 // parseOutput parses the flags of a verb that prints text or JSON; document says what JSON it is.

@@ -149,7 +149,8 @@ func logFailure(env config.Env, stderr io.Writer, code int, text string) {
 }
 
 // meant are verbs of other programs, by what they are here.
-var meant = map[string]string{"start": "run", "serve": "run", "up": "run", "validate": "check", "test": "check"}
+var meant = map[string]string{"start": "run", "serve": "run", "up": "run", "validate": "check", "test": "check",
+	"lag": "status", "log": "status", "logs": "status", "ps": "status", "info": "status", "consume": "tail"}
 
 // unknown says that there is no such verb. Who mistyped one needs no list of all.
 func unknown(errs, stderr io.Writer, name string) {
@@ -162,10 +163,13 @@ func unknown(errs, stderr io.Writer, name string) {
 		return
 	}
 	var names []string
+	begun := ""
 	for _, v := range verbs() {
-		names = append(names, v.name)
+		if names = append(names, v.name); begun == "" && name != "" && strings.HasPrefix(v.name, name) {
+			begun = v.name
+		}
 	}
-	if best := cmp.Or(meant[name], config.Nearest(name, names, 2)); best != "" {
+	if best := cmp.Or(meant[name], begun, config.Nearest(name, names, 2)); best != "" {
 		fmt.Fprintf(errs, "bridge: unknown verb %q; did you mean %s?\n", name, best)
 		return
 	}

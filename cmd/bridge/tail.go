@@ -12,7 +12,6 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
-	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -51,9 +50,9 @@ func tailVerb(ctx context.Context, env config.Env, args []string, stdout, stderr
 	if *from == "" || *from == "latest" {
 		*from = time.Now().UTC().Format(time.RFC3339Nano)
 	}
-	start, err := history.ParseTarget(*from)
+	start, err := parsePlace("from", *from, "latest")
 	if err != nil {
-		return &usageError{fmt.Errorf("--from: %w (or latest)", err)}
+		return err
 	}
 	if start.Time().After(time.Now()) {
 		return &usageError{

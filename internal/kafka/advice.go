@@ -77,6 +77,9 @@ func (c *Client) Advice(err error) string {
 		return Silent
 	case strings.Contains(text, "beginning of an HTTP response"):
 		return "an HTTP server has this port: set BRIDGE_KAFKA_BROKERS to the port of the brokers"
+	case strings.Contains(text, "response size"): // it takes other bytes, such as a page without a status line, for one
+		return "the port does not answer as Kafka does (does it speak HTTP or TLS?): check BRIDGE_KAFKA_BROKERS and " +
+			"BRIDGE_KAFKA_TLS_ENABLED"
 	case strings.Contains(text, "the brokers did not answer in time"): // the engine, and status.ErrSilent
 		return Silent
 	}

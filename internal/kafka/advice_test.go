@@ -41,6 +41,7 @@ func TestAdvice(t *testing.T) {
 		{silent(9092), "or a firewall or proxy"},
 		{silent(443), ""}, // of the storage service
 		{errors.New("it is the beginning of an HTTP response"), "an HTTP server"},
+		{errors.New("invalid large response size 1008813135 > limit 33554432"), "does not answer as Kafka does"},
 		{&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, ""},
 		{kerr.NotLeaderForPartition, ""},
 	} {
