@@ -213,7 +213,7 @@ func newFollower(log *slog.Logger, stdout io.Writer, asJSON bool) *follower {
 		return c
 	}
 	f.registry.MustRegister(f.through)
-	f.records = counter("bridge_verify_records_total", "Verified records.", "topic")
+	f.records = counter("bridge_verify_records_total", "Verified records, those that are compared again, too.", "topic")
 	f.violations = counter("bridge_verify_violations_total", "Broken promises.", "topic", "check")
 	f.failed = counter("bridge_verify_errors_total", "Rounds that failed and are retried.")
 	f.failed.WithLabelValues()
@@ -221,7 +221,7 @@ func newFollower(log *slog.Logger, stdout io.Writer, asJSON bool) *follower {
 }
 
 // verified takes the reports of a round.
-func (f *follower) verified(reports []*judge.Report, through time.Time) {
+func (f *follower) verified(reports []*judge.Report, through time.Time, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range reports {
@@ -229,6 +229,9 @@ func (f *follower) verified(reports []*judge.Report, through time.Time) {
 		if t == nil {
 			t = &followedTopic{Topic: r.Topic, Broken: []string{}}
 			f.topics[r.Topic] = t
+		}
+		if first { // after a seek, too
+			t.Records = 0
 		}
 		t.Records += r.Records
 		f.records.WithLabelValues(r.Topic).Add(float64(r.Records))

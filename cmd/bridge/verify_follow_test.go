@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/testing/feedsim"
+	"blobfeed/source"
 )
 
 // deliverMore delivers what the feed got since. A bridge that runs meanwhile would make the test longer, not stricter:
@@ -194,21 +196,56 @@ func TestVerifyFollow(t *testing.T) {
 	}
 }
 
-// After a seek, a follower compares everything again.
+// After a seek, of a bridge that runs or not, a follower compares everything again, and counts it once.
 func TestVerifyFollowsASeek(t *testing.T) {
 	t.Parallel()
 	dir, feed := openFeed(t, small)
-	delivered(t, dir, "POLL_INTERVAL=50ms")
+	cl := delivered(t, dir, "POLL_INTERVAL=50ms")
 	deliverMore(t, feed, 3)
 	f := startFollowing(t)
-	first, before := f.verified(time.Time{})
-	if code, _, stderr := call(t, "seek", "--to", "earliest", "--yes"); code != exitOK {
-		t.Fatal(stderr)
+	through, _ := f.verified(time.Time{})
+	goesOn := func(to string, more func()) {
+		t.Helper()
+		if code, _, stderr := call(t, "seek", "--to", to, "--yes", "--force"); code != exitOK {
+			t.Fatal(stderr)
+		}
+		more()
+		for range 2 { // everything, and what comes then
+			if err := errors.Join(feed.Append(t.Context(), 60, nil), feed.Next(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			more()
+			var records int64
+			through, records = f.verified(through)
+			rs := readBy(t, cl.Opts(), written)
+			rs = slices.DeleteFunc(rs, func(r *kgo.Record) bool { return r.Key == nil })
+			if int(records) != len(rs) {
+				t.Errorf("after the seek to %s %d records were verified, and there are %d", to, records, len(rs))
+			}
+		}
 	}
-	deliverMore(t, feed, 2)
-	if _, after := f.verified(first); after < 2*before {
-		t.Errorf("%d records were verified, then %d", before, after)
+	for _, to := range []string{"earliest", "2026/01/01/0400"} {
+		goesOn(to, func() { deliverMore(t, feed, 0) })
 	}
+	o := bridgeOptions(t)
+	stop, cancel := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := bridge.New(o).Run(stop, t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, to := range []string{"2026/01/01/0600", "2026/01/01/0200"} {
+		goesOn(to, func() {
+			await(t, "the bridge is at the end", func() bool {
+				newest := source.SegmentAt(feed.Segment().Add(-time.Hour)).String()
+				at := statusOf(t).Position
+				return at.Seek == nil && at.Completed == newest
+			})
+		})
+	}
+	cancel()
+	working.Wait()
 	f.stop()
 	if code := <-f.done; code != exitOK {
 		t.Errorf("exit code %d: %s", code, f.errs.String())

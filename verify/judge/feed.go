@@ -145,6 +145,11 @@ func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTo
 	if p.sought, err = p.seeks(ctx, judged); err != nil {
 		return err
 	}
+	if v.since != nil {
+		if v.since.sought = p.sought.at; !v.since.ended && v.Until.Compare(p.sought.at) <= 0 {
+			return errNothingNew
+		}
+	}
 	for _, s := range judged {
 		c, err := p.compare(ctx, s)
 		if err != nil {

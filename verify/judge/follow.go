@@ -15,8 +15,9 @@ import (
 
 // Followed is told what Follow does, by the goroutine that called it.
 type Followed struct {
-	// Verified gets the reports of a round, and the time up to which the topics are verified.
-	Verified func(reports []*Report, through time.Time)
+	// Verified gets the reports of a round, and the time up to which the topics are verified. First says that the round
+	// compared everything.
+	Verified func(reports []*Report, through time.Time, first bool)
 	// Failed gets an error that will be retried.
 	Failed func(error)
 }
@@ -26,7 +27,7 @@ const longestPause = 5 * time.Minute
 
 // Follow verifies the topics against the feed as they grow, in rounds. The first round compares everything up to the
 // newest marker. Each later one compares what lies between two markers, so that nothing is kept of what is verified.
-// After a seek or a reset, Follow starts again.
+// After a seek or a reset, or when retention was faster, Follow starts again.
 //
 // It returns a *BrokenError at the first broken promise, nil when everything up to BRIDGE_END_TIME is verified, and the
 // error of the context when that ends.
@@ -51,7 +52,7 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 			to.Failed(err)
 		default:
 			failures = 0
-			to.Verified(reports, time.Unix(0, s.marker.Wall))
+			to.Verified(reports, time.Unix(0, s.marker.Wall), s.completed == (source.Segment{}))
 			if broken, is := errors.AsType[*BrokenError](Verdict(reports)); is {
 				return broken
 			}
@@ -86,6 +87,7 @@ type since struct {
 	epoch     int64
 	completed source.Segment      // all events up to it are compared; zero: nothing is
 	topics    map[string]roundEnd // by topic, where the next round begins
+	sought    envelope.Timestamp  // of the last seek's marker
 
 	next   source.Segment      // what the current round compares ends with it
 	ends   map[string]roundEnd // of its topics, as far as they are judged
@@ -101,7 +103,8 @@ type roundEnd struct {
 }
 
 // begin decides what the round compares, by the state. A round ends with a segment whose marker is its own, and not one
-// that repeats a former time: only then that marker is behind all events of the segment, and before all others.
+// that repeats a former time: only then that marker is behind all events of the segment, and before all others. So none
+// ends with a marker that was there before the last seek: what a seek back repeats comes behind it.
 func (s *since) begin(ctx context.Context, v *verification) error {
 	s.ends = map[string]roundEnd{}
 	if v.state == nil {
@@ -117,6 +120,9 @@ func (s *since) begin(ctx context.Context, v *verification) error {
 	var err error
 	if s.marker, err = envelope.ParseTimestamp(f.Resolved); err != nil {
 		return errNothingNew // there is no marker yet
+	}
+	if !f.Ended && s.marker.Compare(s.sought) <= 0 {
+		return errNothingNew
 	}
 	s.next = f.Completed
 	if s.ended = f.Ended; s.ended {

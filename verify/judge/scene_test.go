@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/internal/testing/fakebroker"
@@ -31,23 +32,21 @@ var spec = feedsim.Spec{Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 
 	Created: 60, Deleted: 12, Undeleted: 1, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 4,
 }}
 
-// stage lets the bridge write in a form, and takes what it wrote. The feed and the registry stay for as long as all
-// does.
-func stage(t, all *testing.T, f form) *scene {
+// open starts brokers for a form, and a feed. The feed and the registry stay for as long as all does.
+func (f *form) open(t, all *testing.T) (l *liveFeed, cl *kgo.Client, settings map[string]string) {
 	t.Helper()
 	dir := all.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &liveFeed{feed, dir}
+	l = &liveFeed{feed, dir}
 	if err := feed.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	l.grow(t, 4)
 	cluster := fakebroker.New(t)
-	cl := fakebroker.Client(t, cluster)
-	settings := map[string]string{
+	settings = map[string]string{
 		"TOPIC": written, "EVENTS": "state", "KAFKA_BROKERS": cluster.ListenAddrs()[0], "SOURCE_URL": "file://" + dir,
 		"TOPIC_PARTITIONS": "3", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "20ms",
 		"POLL_INTERVAL": "20ms", "LOG_LEVEL": "error",
@@ -64,6 +63,13 @@ func stage(t, all *testing.T, f form) *scene {
 	for name, value := range settings {
 		t.Setenv("BRIDGE_"+name, value)
 	}
+	return l, fakebroker.Client(t, cluster), settings
+}
+
+// stage lets the bridge write in a form, and takes what it wrote.
+func stage(t, all *testing.T, f form) *scene {
+	t.Helper()
+	l, cl, settings := f.open(t, all)
 	if f.scan != "" {
 		scan(t, f.scan, listed())
 	} else {

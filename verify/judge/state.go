@@ -205,6 +205,7 @@ type sought struct {
 	all   []move             // nil: not all are known
 	start envelope.Timestamp // events before it were left out by the first start; zero: none
 	last  history.Target     // of the last seek
+	at    envelope.Timestamp // of its marker; zero: it repeats none
 }
 
 // move is a seek.
@@ -258,6 +259,9 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 		named = append(named[:len(named):len(named)], cmp.Or(f.Seek.From.String(), "-")+" "+f.Seek.To)
 		promised, _ := envelope.ParseTimestamp(f.Resolved) // zero before the first marker
 		at = append(at[:len(at):len(at)], promised)
+	}
+	if len(at) > 0 {
+		s.at = at[len(at)-1]
 	}
 	known, last := moves(named, at)
 	text := cmp.Or(last, f.Start)
