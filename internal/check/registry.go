@@ -58,6 +58,9 @@ func (fs *Findings) registry(ctx context.Context, r *kafka.Registry, subjects []
 			if failed, is := errors.AsType[*url.Error](err); is { // it names the address again
 				err = failed.Err
 			}
+			if answer, is := errors.AsType[*sr.ResponseError](err); is && len(answer.Raw) == 0 {
+				err = fmt.Errorf("answered %d", answer.StatusCode)
+			}
 			fs.Add("registry", down, fmt.Sprintf("%s: %v", all[i].URL, err), do)
 			continue
 		}

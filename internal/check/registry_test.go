@@ -87,6 +87,19 @@ func TestCheckOneRegistryOfSeveral(t *testing.T) {
 	}
 }
 
+// An answer without a body is named by its status, which is not silence.
+func TestCheckRegistryAnswersNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	var found Findings
+	found.registry(t.Context(), opened(t, kafka.Registry{URLs: []string{server.URL}}), subjects)
+	if len(found) != 1 || found[0].Detail != server.URL+": answered 404" || !strings.Contains(found[0].Do, "a path") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // A registry that redirects gets the advice to name the address behind it.
 func TestCheckRegistryRedirects(t *testing.T) {
 	away := httptest.NewServer(http.RedirectHandler("https://registry.example/", http.StatusFound))

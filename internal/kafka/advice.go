@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -30,6 +31,8 @@ func (c *Client) Advice(err error) string {
 		return "check BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
 	case errors.As(err, new(*url.Error)): // of the storage service or the registry
 		return ""
+	case errors.As(err, &authority) && c.TLS != nil && c.TLS.CAFile != "":
+		return "BRIDGE_KAFKA_TLS_CA_FILE lacks the authority that signed the brokers' certificates: add it"
 	case errors.As(err, &authority):
 		return "name the authority that signed the brokers' certificates in BRIDGE_KAFKA_TLS_CA_FILE"
 	case errors.As(err, &name):
@@ -48,11 +51,15 @@ func (c *Client) Advice(err error) string {
 		return "the port takes no credentials: leave BRIDGE_KAFKA_SASL_MECHANISM out, or use the port that takes them"
 	case strings.Contains(text, "oauth response"):
 		return "the brokers reject the token: check its issuer, audience (BRIDGE_KAFKA_SASL_SCOPE) and end"
-	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):
+	case rejected(text) && c.TLS != nil && c.TLS.expired():
+		return "the client certificate in BRIDGE_KAFKA_TLS_CERT_FILE has expired: replace its file"
+	case rejected(text):
 		return "the brokers reject our certificate: set BRIDGE_KAFKA_TLS_CERT_FILE to one of an authority in their " +
 			"truststore"
 	case strings.Contains(text, "plaintext connection"), c.TLS == nil && strings.Contains(text, "is TLS missing"):
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
+	case c.SASL == nil && c.TLS != nil && strings.Contains(text, "is SASL missing"):
+		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM"
 	case c.SASL == nil && strings.Contains(text, "is SASL missing"):
 		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; " +
 			"or they speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=true"
@@ -99,6 +106,11 @@ func (c *Client) listens(addr net.Addr) bool {
 	})
 }
 
+// rejected reports whether the text is that of an error by which a server rejects our certificate, or wants one.
+func rejected(text string) bool {
+	return strings.Contains(text, "tls: ") && strings.Contains(text, "remote error")
+}
+
 // RegistryAdvice says what to do about an error of the schema registry, or of a connection to it.
 func RegistryAdvice(err error) string {
 	var answer *sr.ResponseError
@@ -108,10 +120,20 @@ func RegistryAdvice(err error) string {
 		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "start the schema registry, or set BRIDGE_REGISTRY_URL to its address"
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)):
 		return "the registry speaks HTTP without TLS: check the port in BRIDGE_REGISTRY_URL, or begin it with http://"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return "name the authority that signed the registry's certificate in BRIDGE_REGISTRY_CA_FILE"
+	case errors.As(err, new(x509.CertificateInvalidError)):
+		return "the registry's certificate is not valid (any more): renew it there"
+	case errors.As(err, new(x509.HostnameError)):
+		return "name the registry in BRIDGE_REGISTRY_URL as its certificate does"
+	case rejected(err.Error()):
+		return "set BRIDGE_REGISTRY_CERT_FILE and BRIDGE_REGISTRY_KEY_FILE to a valid certificate of an authority " +
+			"that the registry trusts"
+	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`),
+		strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return "the registry speaks TLS on this port: begin BRIDGE_REGISTRY_URL with https://"
 	case !errors.As(err, &answer):
 		return "check the address, the network and the certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
 	}

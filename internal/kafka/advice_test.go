@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/sr"
@@ -52,6 +54,36 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// What the settings already have is not advised.
+func TestAdviceOfSettings(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, err := issue(t, authority(t, "mine"), "bridge", -time.Minute).Write(dir, "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rejected := errors.New("remote error: tls: unknown certificate")
+	sasl := errors.New("EOF (is SASL missing?)")
+	for _, tc := range []struct {
+		tls  *TLS
+		err  error
+		want string
+	}{
+		{&TLS{CAFile: "ca.crt"}, x509.UnknownAuthorityError{}, "BRIDGE_KAFKA_TLS_CA_FILE lacks the authority that signed " +
+			"the brokers' certificates: add it"},
+		{&TLS{CertFile: cert, KeyFile: key}, rejected,
+			"the client certificate in BRIDGE_KAFKA_TLS_CERT_FILE has expired: replace its file"},
+		{&TLS{}, rejected, "the brokers reject our certificate: set BRIDGE_KAFKA_TLS_CERT_FILE to one of an authority in " +
+			"their truststore"},
+		{&TLS{}, sasl, "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM"},
+		{nil, sasl, "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; or they speak TLS: set " +
+			"BRIDGE_KAFKA_TLS_ENABLED=true"},
+	} {
+		if got := (&Client{TLS: tc.tls}).Advice(tc.err); got != tc.want {
+			t.Errorf("%+v, %v: %q\nwant %q", tc.tls, tc.err, got, tc.want)
+		}
+	}
+}
+
 // silent is the error of a peer with this port that does not answer in time.
 func silent(port int) error {
 	return &net.OpError{Op: "read", Addr: &net.TCPAddr{Port: port}, Err: os.ErrDeadlineExceeded}
@@ -68,6 +100,11 @@ func TestRegistryAdvice(t *testing.T) {
 		"set BRIDGE_REGISTRY_USERNAME": &sr.ResponseError{StatusCode: 401},
 		"it may need a path":           &sr.ResponseError{StatusCode: 404},
 		"what is in front of it":       &sr.ResponseError{StatusCode: 502},
+		"speaks HTTP without TLS":      tls.RecordHeaderError{},
+		"renew it there":               &url.Error{Op: "GET", Err: x509.CertificateInvalidError{Reason: x509.Expired}},
+		"as its certificate does":      x509.HostnameError{Certificate: new(x509.Certificate)},
+		"begin BRIDGE_REGISTRY_URL with https://": &url.Error{Op: "GET",
+			Err: errors.New(`malformed HTTP response "\x15\x03\x03"`)}, // of servers in Java
 	} {
 		if got := RegistryAdvice(fmt.Errorf("doing it: %w", err)); !strings.Contains(got, says) {
 			t.Errorf("%v: %q, want %q", err, got, says)

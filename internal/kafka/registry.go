@@ -153,6 +153,9 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 		return 0, plain.WithRemedy(readable(err), RegistryAdvice(err))
 	}
 	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
+	if len(answer.Raw) == 0 {
+		refused.Reason = fmt.Sprintf("%d without a text", answer.StatusCode)
+	}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
 		if !knows(answer) {

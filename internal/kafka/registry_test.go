@@ -236,13 +236,33 @@ func TestRegistryTLS(t *testing.T) {
 		t.Errorf("an unknown registry: %v", err)
 	}
 	write(t, ca, mine.PEM)
-	if _, err := r.ID(t.Context(), "t-value", schema); err == nil || !strings.Contains(err.Error(), "tls:") {
+	_, err = r.ID(t.Context(), "t-value", schema)
+	if err == nil || !strings.Contains(err.Error(), "tls:") || !strings.Contains(err.Error(), "BRIDGE_REGISTRY_CERT_FILE") {
 		t.Errorf("an unknown client: %v", err)
 	}
 	if _, _, err := issue(t, mine, "bridge", time.Hour).Write(dir, "client"); err != nil {
 		t.Fatal(err)
 	}
 	id(t, r, "t-value")
+	plain := httptest.NewServer(srfake.NewRegistry().Handler())
+	defer plain.Close()
+	for url, want := range map[string]string{
+		strings.Replace(server.URL, "https:", "http:", 1): "speaks TLS on this port: begin BRIDGE_REGISTRY_URL with https://",
+		strings.Replace(plain.URL, "http:", "https:", 1):  "speaks HTTP without TLS",
+	} {
+		other := opened(t, Registry{URLs: []string{url}, TLS: TLS{CAFile: ca}})
+		if _, err := other.ID(t.Context(), "t-value", schema); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+	none := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer none.Close()
+	_, err = opened(t, Registry{URLs: []string{none.URL}}).ID(t.Context(), "t-value", schema)
+	if err == nil || !strings.Contains(err.Error(), "the registry says: 404 without a text") {
+		t.Errorf("an empty answer: %v", err)
+	}
 	for name, files := range map[string]TLS{
 		"no CA": {CertFile: certFile, KeyFile: keyFile}, "no certificate": {CAFile: ca},
 	} {

@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +19,9 @@ type TLS struct {
 	CertFile, KeyFile string // PEM, for brokers that verify clients by certificates
 	ServerName        string // the name in the brokers' certificates; "": that of the address
 }
+
+// ErrEncrypted is an error of the client certificate's key.
+var ErrEncrypted = errors.New("the private key is encrypted")
 
 // Config returns the configuration of a connection, from the files as they are now.
 func (t *TLS) Config() (*tls.Config, error) {
@@ -34,6 +39,9 @@ func (t *TLS) Config() (*tls.Config, error) {
 	}
 	if t.CertFile != "" {
 		own, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if key, _ := os.ReadFile(t.KeyFile); err != nil && bytes.Contains(key, []byte("ENCRYPTED")) {
+			err = fmt.Errorf("%s: %w: decrypt it, with openssl pkey", t.KeyFile, ErrEncrypted)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the client certificate: %w", err)
 		}
@@ -49,6 +57,12 @@ func (t *TLS) Leaf() (*x509.Certificate, error) {
 		return nil, err
 	}
 	return c.Certificates[0].Leaf, nil
+}
+
+// expired reports whether there is a client certificate that has expired.
+func (t *TLS) expired() bool {
+	leaf, err := t.Leaf()
+	return err == nil && leaf != nil && time.Now().After(leaf.NotAfter)
 }
 
 // dialer connects with timeout, encrypted if t is not nil.

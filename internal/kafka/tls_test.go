@@ -113,3 +113,23 @@ func TestTLS(t *testing.T) {
 		t.Error("a key was taken for authorities")
 	}
 }
+
+// A key with a password is named as such, of either form.
+func TestEncryptedKey(t *testing.T) {
+	dir := t.TempDir()
+	pair := issue(t, authority(t, "mine"), "bridge", time.Hour)
+	for _, key := range []string{
+		"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n",
+		"-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMAA=\n-----END EC PRIVATE KEY-----\n",
+	} {
+		pair.Key = []byte(key)
+		cert, file, err := pair.Write(dir, "client")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&TLS{CertFile: cert, KeyFile: file}).Config()
+		if !errors.Is(err, ErrEncrypted) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%.30s: %v", key, err)
+		}
+	}
+}

@@ -61,7 +61,11 @@ func parseProblems(c *config.Config) (problems []error) {
 		_, err := (&kafka.TLS{CAFile: c.KafkaTLSCaFile}).Config()
 		failed("KAFKA_TLS_CA_FILE", err)
 		_, err = (&kafka.TLS{CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}).Config()
-		failed("KAFKA_TLS_CERT_FILE", err)
+		name := "KAFKA_TLS_CERT_FILE"
+		if errors.Is(err, kafka.ErrEncrypted) {
+			name = "KAFKA_TLS_KEY_FILE"
+		}
+		failed(name, err)
 	}
 	return append(problems, topicProblems(c)...)
 }

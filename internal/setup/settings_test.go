@@ -3,6 +3,7 @@ package setup
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,6 +82,10 @@ func TestOutputSettings(t *testing.T) {
 
 // What does not fit is told in CockroachDB's words, what can't be read by the setting's name, all at once.
 func TestOutputProblems(t *testing.T) {
+	locked := filepath.Join(t.TempDir(), "k.pem")
+	if err := os.WriteFile(locked, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		env  map[string]string
 		says []string
@@ -111,6 +116,8 @@ func TestOutputProblems(t *testing.T) {
 			[]string{"BRIDGE_KAFKA_TLS_CA_FILE: reading the certificates of authorities: open none.pem"}},
 		{map[string]string{"KAFKA_TLS_ENABLED": "true", "KAFKA_TLS_CERT_FILE": "c.pem", "KAFKA_TLS_KEY_FILE": "k.pem"},
 			[]string{"BRIDGE_KAFKA_TLS_CERT_FILE: reading the client certificate: open c.pem"}},
+		{map[string]string{"KAFKA_TLS_ENABLED": "true", "KAFKA_TLS_CERT_FILE": "c.pem", "KAFKA_TLS_KEY_FILE": locked},
+			[]string{"BRIDGE_KAFKA_TLS_KEY_FILE: reading the client certificate: " + locked + ": the private key is encrypted"}},
 		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{`BRIDGE_TOPIC_LIMIT: invalid value "10001": want 1 to 10000`}},
 		{map[string]string{"TOPIC": "blobfeed.dlq"}, []string{"of the bridge's own"}},
 		{map[string]string{"NAME": "photos", "TOPIC": "photos.{container}"}, []string{"BRIDGE_TOPIC: records could go to photos.offsets", "records could go to photos.dlq"}},
