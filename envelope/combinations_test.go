@@ -204,7 +204,7 @@ func TestIncomplete(t *testing.T) {
 		"epoch is a header":          {ExtraHeaders: []Header{{Key: "epoch"}}},
 		"scan is a header":           {ExtraHeaders: []Header{{Key: "scan"}}},
 		"has no name":                {ExtraHeaders: []Header{{}}},
-		"registering the schema of t-value: down": {Format: Avro, Topic: "t", Register: func(Subject) (int, error) {
+		"getting the id of the schema of t-value: down": {Format: Avro, Topic: "t", Register: func(Subject) (int, error) {
 			return 0, fmt.Errorf("down")
 		}},
 		"id 4294967296": {Format: Avro, Topic: "t", Register: func(Subject) (int, error) { return 1 << 32, nil }},

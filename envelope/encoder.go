@@ -72,10 +72,10 @@ func NewEncoder(o Options) (*Encoder, error) {
 		}
 		id, err := o.Register(s)
 		if err != nil {
-			return nil, fmt.Errorf("registering the schema of %s: %w", s.Name, err)
+			return nil, fmt.Errorf("getting the id of the schema of %s: %w", s.Name, err)
 		}
 		if id < 0 || id > math.MaxInt32 {
-			return nil, fmt.Errorf("registering the schema of %s: its id %d is not a positive number of 32 bits",
+			return nil, fmt.Errorf("getting the id of the schema of %s: the id %d is not a positive number of 32 bits",
 				s.Name, id)
 		}
 		ids[s.Name] = id

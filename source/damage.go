@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"blobfeed/internal/plain"
 )
@@ -41,8 +42,8 @@ const (
 
 func (e *DamageError) Error() string {
 	s := fmt.Sprintf("%s, offset %d: %s", e.Blob, e.Offset, e.Reason)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	if e.Err != nil { // which may name the place again
+		s += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("corrupt at offset %d: ", e.Offset))
 	}
 	if e.Hint != "" {
 		s += " (" + e.Hint + ")"

@@ -32,6 +32,9 @@ func salvage(t *testing.T, r *source.ShardReader) (ids, lost []string, err error
 		if !errors.As(err, &damage) {
 			return ids, lost, err
 		}
+		if text := err.Error(); strings.Contains(text, "corrupt at offset") {
+			t.Errorf("it names the place twice: %s", text)
+		}
 		loss, ok, lerr := r.Loss(t.Context(), damage)
 		if lerr != nil {
 			t.Fatal(lerr)

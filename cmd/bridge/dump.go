@@ -102,13 +102,9 @@ func inFeed(env config.Env, f func(*source.Feed) error) error {
 	return err
 }
 
-// inTheFeed says of damage, which has just been read, that it is not only in what run has received. It names the place
-// once.
+// inTheFeed says of damage, which has just been read, that it is not only in what run has received.
 func inTheFeed(d source.DamageError, copied bool) error {
 	d.Hint = ""
-	if d.Err != nil {
-		d.Err = errors.New(strings.TrimPrefix(d.Err.Error(), fmt.Sprintf("corrupt at offset %d: ", d.Offset)))
-	}
 	do := "the feed itself has this damage, as read just now: "
 	if copied {
 		do += "copy the chunk again; if the account has the damage, too, "

@@ -153,7 +153,7 @@ var ofKafka = map[string]mistake{
 	"has had work for … without a commit": answers("DEBUG=watchdog_timeout=1s,report_interval=1s",
 		kmsg.Produce, kerr.NotEnoughReplicas),
 	"INVALID_TXN_STATE": answers("", kmsg.EndTxn, kerr.InvalidTxnState),
-	"registering the schema of …": func(t *testing.T) []string {
+	"getting the id of the schema of …": func(t *testing.T) []string {
 		r := srfake.New(srfake.WithAuth("another"))
 		t.Cleanup(r.Close)
 		return onBroker(t, fakebroker.New(t), "FORMAT=avro REGISTRY_URL="+r.URL(), runOnce)

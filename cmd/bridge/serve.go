@@ -143,7 +143,7 @@ func askLocal(ctx context.Context, c *config.Config, path string, timeout time.D
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return 0, "", plain.WithRemedy(fmt.Errorf("asking the instance at %s: %w", url, err),
+		return 0, "", plain.WithRemedy(fmt.Errorf("asking the instance at %s: %w", url, errors.Unwrap(err)),
 			"start one on this machine, or give this command the instance's BRIDGE_HTTP_ADDR")
 	}
 	defer resp.Body.Close()

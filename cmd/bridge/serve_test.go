@@ -50,7 +50,7 @@ func TestHealthcheck(t *testing.T) {
 	answer = "<!DOCTYPE HTML>\n<html>"
 	expect("healthcheck", exitFailed, "another program answers at 0.0.0.0:"+port)
 	srv.Close()
-	expect("healthcheck", exitFailed, "localhost:"+port)
+	expect("healthcheck", exitFailed, "asking the instance at http://localhost:"+port+": dial tcp")
 	expect("healthcheck", exitFailed, "give this command the instance's BRIDGE_HTTP_ADDR")
 	setenv(t, httpAddr, "off")
 	expect("healthcheck", exitSettings, "no instance can answer")

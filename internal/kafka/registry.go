@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +68,7 @@ func (r *Registry) Open() error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialTLSContext = dialer(&r.TLS, r.Timeout)
 	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
-	client := &http.Client{Transport: outbound.Guard(transport, maxAnswer), Timeout: r.Timeout}
+	client := &http.Client{Transport: terse{outbound.Guard(transport, maxAnswer)}, Timeout: r.Timeout}
 	for _, at := range r.URLs {
 		cl, err := sr.NewClient(sr.URLs(at), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client),
 			sr.PreReq(r.authorize))
@@ -75,6 +78,35 @@ func (r *Registry) Open() error {
 		r.clients = append(r.clients, cl)
 	}
 	return nil
+}
+
+// terse makes a line of an error that is no registry's, such as the page of a web server: errors quote it.
+type terse struct{ next http.RoundTripper }
+
+// pageTitle is what a web page says in a few words.
+var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>\s*(.*?)\s*</title>`)
+
+// RoundTrip implements http.RoundTripper.
+func (t terse) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err != nil || resp.StatusCode < http.StatusBadRequest {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(string(body))
+	if title := pageTitle.FindStringSubmatch(text); title != nil {
+		text = "a web page: " + title[1]
+	}
+	if !strings.HasPrefix(text, "{") {
+		text, _, _ = strings.Cut(text, "\n")
+		text = strings.ToValidUTF8(text[:min(len(text), 200)], "")
+	}
+	resp.Body = io.NopCloser(strings.NewReader(text))
+	return resp, nil
 }
 
 func (r *Registry) authorize(req *http.Request) error {
@@ -195,7 +227,7 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 		if Missing(err) {
 			return "", nil
 		}
-		errs[0] = fmt.Errorf("reading schema %d: %w", id, readable(err))
+		errs[0] = plain.WithRemedy(fmt.Errorf("reading schema %d: %w", id, readable(err)), RegistryAdvice(err))
 	}
 	return "", errs[0]
 }

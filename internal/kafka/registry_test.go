@@ -101,6 +101,8 @@ func TestRegistryRefuses(t *testing.T) {
 			"compatibility"},
 		{422, `{"error_code":42201,"message":"no schema"}`, true, "no schema", "Set back"},
 		{404, `<html>nothing here</html>`, true, "nothing here", "BRIDGE_REGISTRY_URL"},
+		{404, "<html>\n<title>\nNot found\n</title>\n<p>", true, "says: a web page: Not found. A", "BRIDGE_REGISTRY_URL"},
+		{502, "no answer\nof what is behind", false, "answers 502: no answer", ""},
 		{404, `{"error_code":404,"message":"HTTP 404 Not Found"}`, true, "HTTP 404 Not Found", "BRIDGE_REGISTRY_URL"},
 		{404, `{"error_code":40401,"message":"no subject"}`, true, "no subject", "bridge config --format schemas"},
 		{401, `{"error_code":401,"message":"who are you"}`, false, "401: who are you", ""},
@@ -116,7 +118,7 @@ func TestRegistryRefuses(t *testing.T) {
 		_, err := opened(t, Registry{URLs: []string{fake.URL()}}).ID(t.Context(), "t-value", schema)
 		var refused *SchemaError
 		if err == nil || errors.As(err, &refused) != c.refused || !strings.Contains(err.Error(), c.says) ||
-			!strings.Contains(err.Error(), c.advice) {
+			!strings.Contains(err.Error(), c.advice) || strings.Contains(err.Error(), "of what is behind") {
 			t.Errorf("%d: %v", c.status, err)
 		}
 		fake.Close()

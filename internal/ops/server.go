@@ -53,8 +53,10 @@ func ready(w http.ResponseWriter, yes bool, reasons string) {
 func lines(reasons []Reason, prefix string) string {
 	var body strings.Builder
 	for _, r := range reasons {
-		body.WriteString(prefix + r.Code + ": " +
-			plain.Line(status.Problem{Cause: r.Detail, Remedy: r.Remedy}.String()) + "\n")
+		if body.WriteString(prefix); r.Code != "failed" { // which its detail says
+			body.WriteString(r.Code + ": ")
+		}
+		body.WriteString(plain.Line(status.Problem{Cause: r.Detail, Remedy: r.Remedy}.String()) + "\n")
 	}
 	return body.String()
 }
