@@ -26,7 +26,7 @@ func (inst *instance) prepare(ctx context.Context) error {
 	_, err := topics.Count(ctx, kadm.NewClient(inst.client), inst.cfg.Topic)
 	var gone *topics.MissingError
 	if errors.As(err, &gone) { // nothing is created before feed and registry have answered, or beside another bridge
-		if _, err = o.Feed.Source.LastConsumable(ctx); err == nil {
+		if err = inst.history.Readable(ctx, o.Feed.Start, o.Feed.scansFirst(), o.Now()); err == nil {
 			err = inst.catalog.Admit(ctx)
 		}
 	}

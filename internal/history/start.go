@@ -124,3 +124,23 @@ func (h *History) Oldest(ctx context.Context, from Start, now time.Time) (at tim
 	ts, err := ParseStored(start)
 	return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), err == nil, err
 }
+
+// Readable returns an error if a first start could not read the feed: how far it reaches, and, unless the start scans
+// the account first, which segment is the first, its manifest, and the chunks of a shard. A feed may have no segment
+// yet.
+func (h *History) Readable(ctx context.Context, from Start, scans bool, now time.Time) error {
+	last, err := h.feed.LastConsumable(ctx)
+	if err != nil || last.IsZero() || scans {
+		return err
+	}
+	_, after := from.Resolve(now)
+	seg, ok, err := h.Next(ctx, after)
+	if err != nil || !ok {
+		return err
+	}
+	m, err := h.feed.Manifest(ctx, seg)
+	if err != nil || len(m.Shards) == 0 {
+		return err
+	}
+	return h.feed.Shard(m, m.Shards[0], source.ShardPosition{}).Poll(ctx, m.Finalized)
+}
