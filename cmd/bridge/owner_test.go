@@ -54,6 +54,22 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	check(exitOK, "bridges of other accounts may write to the same topics")
 }
 
+// The events of a directory name its account, whatever the settings say: check sees by the first ones where run writes.
+func TestSecondBridgeOnAnAccount(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setenv(t, "BRIDGE_TOPIC", "{account}")
+	runToEnd(t)
+	copied(t, func(string) error { return nil })
+	setAll(t, map[string]string{"NAME": "second", "SOURCE_ACCOUNT": "beta"})
+	for _, verb := range []string{"check", "run --once"} {
+		code, stdout, stderr := call(t, strings.Fields(verb)...)
+		if all := stdout + stderr; code == exitOK || !strings.Contains(all, " belongs to bridge b, which reads feed ") {
+			t.Errorf("%s: exit code %d: %s", verb, code, all)
+		}
+	}
+}
+
 // A table keeps the last record of a key, and keys do not name the account.
 func TestSharedTable(t *testing.T) {
 	t.Parallel()

@@ -197,6 +197,12 @@ func (ck *checker) owner(ctx context.Context) {
 	}
 	if topic, ok := ck.bridge.Topics.Names.Constant(); ok && len(names) == 0 {
 		names = []string{topic}
+	} else if !ok && ck.frontier == nil { // of a directory, only the events name the account
+		for ev := range ck.of.emitted() {
+			if topic, err := ck.bridge.Topics.Names.Of(ev); err == nil && !slices.Contains(names, topic) {
+				names = append(names, topic)
+			}
+		}
 	}
 	of := ck.bridge.Catalog()
 	if err := of.Sole(names, claims); err != nil {

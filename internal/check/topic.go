@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -336,16 +337,25 @@ func (b *Bridge) largest() (size int) {
 	if err != nil {
 		return 0 // an error of the settings, or of the registry, which has a finding of its own
 	}
-	for i := range b.sample {
-		ev := &b.sample[i]
-		match, err := b.Options.Feed.Filter.Match(ev)
-		if err != nil || !match || !b.Options.Records.Events.Emits(envelope.Classify(ev)) {
-			continue
-		}
+	for ev := range b.emitted() {
 		var r envelope.Record
 		if _, emit, err := e.Append(nil, &r, ev, source.Position{}); err == nil && emit {
 			size = max(size, pipeline.Size(&r))
 		}
 	}
 	return size
+}
+
+// emitted yields those of the feed's first events that the settings do not leave out.
+func (b *Bridge) emitted() iter.Seq[*source.Event] {
+	return func(yield func(*source.Event) bool) {
+		for i := range b.sample {
+			ev := &b.sample[i]
+			match, err := b.Options.Feed.Filter.Match(ev)
+			emits := err == nil && match && b.Options.Records.Events.Emits(envelope.Classify(ev))
+			if emits && !yield(ev) {
+				return
+			}
+		}
+	}
 }
