@@ -128,19 +128,16 @@ func (r *Reader) Gone(ctx context.Context, s *Status) Problem {
 	}
 	first := r.ids == nil
 	for _, t := range all {
-		const again = " and deliver what is left with bridge seek --to earliest"
-		partitions := plain.Count(t.Partitions, "partition")
 		switch now := listed[t.Name]; {
 		case errors.Is(now.Err, kerr.UnknownTopicOrPartition):
-			return Problem{
-				Cause:  fmt.Sprintf("topic %s does not exist: its records are gone", t.Name),
-				Remedy: "restart from scratch with bridge reset, or create it with " + partitions + again,
-			}
+			gone := topics.MissingError{Topic: t.Name, Had: t.Partitions}
+			return Problem{gone.Cause(), gone.Remedy()}
 		case now.Err == nil && len(now.Partitions) < int(t.Partitions): // Kafka removes none
 			return Problem{
 				Cause: fmt.Sprintf("topic %s has %s and had %d: it was deleted and created again, and its records are "+
 					"gone", t.Name, plain.Count(len(now.Partitions), "partition"), t.Partitions),
-				Remedy: "restart from scratch with bridge reset, or give it " + partitions + " again" + again,
+				Remedy: "restart from scratch with bridge reset, or give it " + plain.Count(t.Partitions, "partition") +
+					" again and deliver what is left with bridge seek --to earliest",
 			}
 		case now.Err != nil || first:
 		case r.ids[t.Name] != now.ID && r.ids[t.Name] != kadm.TopicID{}:

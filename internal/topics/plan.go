@@ -143,7 +143,10 @@ func (e *MissingError) Remedy() string {
 	command := strings.Join(e.Create, " && ")
 	switch {
 	case e.Had > 0:
-		return fmt.Sprintf("create it with %s, as it had (%s), to continue with new records, %s",
+		if command != "" {
+			command = " (" + command + ")"
+		}
+		return fmt.Sprintf("create it with %s, as it had%s, to continue with new records, %s",
 			plain.Count(e.Had, "partition"), command, restart)
 	case len(e.Create) == 1:
 		return "set BRIDGE_TOPIC_CREATE=explicit, or create it: " + command
