@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -47,6 +49,54 @@ func TestVerifyWhereChunksAreGone(t *testing.T) {
 				strings.Contains(notes, "history was lost") != (delivery == "after") ||
 				strings.Contains(notes, fmt.Sprintf("not compared: %d records", older)) != (older > 0) {
 				t.Errorf("it says %q", notes)
+			}
+		})
+	}
+}
+
+// Retention deletes all records, and what is left is the end of a transaction, or not even that: of all partitions, or
+// of one.
+func TestVerifyWhereRecordsAreGone(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic"} {
+		t.Run(settings, func(t *testing.T) {
+			cl := delivered(t, "../../testdata/real-2020", settings)
+			adm := kadm.NewClient(cl)
+			names := []string{written}
+			if settings == "RESOLVED_TO=topic" {
+				names = append(names, written+".resolved")
+			}
+			for _, c := range []struct {
+				partitions int32
+				left       int64
+				code       int
+				says       string
+			}{
+				{1, 1, exitOK, "because records are deleted from the topic: all of partition 0"},
+				{1, 0, exitOK, "because records are deleted from the topic: all of partition 0"},
+				{3, 1, exitFailed, "topic changes has no records: nothing is checked"},
+				{3, 0, exitFailed, "topic changes is empty: nothing is checked"},
+			} {
+				ends, err := adm.ListEndOffsets(t.Context(), names...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := ends.Offsets()
+				at.KeepFunc(func(o kadm.Offset) bool { return o.Partition < c.partitions })
+				for _, partitions := range at {
+					for p, o := range partitions {
+						o.At -= c.left
+						partitions[p] = o
+					}
+				}
+				if _, err := adm.DeleteRecords(t.Context(), at); err != nil {
+					t.Fatal(err)
+				}
+				code, stdout, stderr := call(t, "verify", "--feed")
+				if code != c.code || !strings.Contains(stdout+stderr, c.says) {
+					t.Errorf("%d left on %d partitions: exit code %d, want %d and %q: %s%s", c.left, c.partitions, code,
+						c.code, c.says, stdout, stderr)
+				}
 			}
 		})
 	}

@@ -167,10 +167,19 @@ func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 	for p := range s.to { // a topic of markers can have fewer, until the bridge adds them
 		unused := int(p) >= s.growth.now
 		if markers.deleted(p) || unused || s.growth.added(p) {
-			v.StartsLate(p, unused || markers.deleted(p) && markers.from[p] == markers.to[p])
+			v.StartsLate(p, unused || markers.deleted(p) && s.emptied(p))
 		}
 	}
 	return v
+}
+
+// emptied reports whether retention has left no marker of the judged bridge on a partition whose start it deleted. The
+// end of a transaction can be left, or what others wrote.
+func (s *judgedTopic) emptied(p int32) bool {
+	if s.aside != nil {
+		return s.aside.First(p) < 0
+	}
+	return s.heads[p] == nil
 }
 
 // content says what every record has under some settings, also that of a deletion.
@@ -357,18 +366,4 @@ func (s *judgedTopic) bounds(now *offsets.Frontier) {
 		least = ""
 	}
 	v.Last(least, now.Resolved)
-}
-
-// emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
-// the judged bridge wrote: only records of others are left.
-func (s *judgedTopic) emptied() {
-	t := s.markersOf()
-	if t.portion == nil {
-		return
-	}
-	for p := range t.from {
-		if t.deleted(p) && !t.portion.own[p] {
-			s.checks.resolved.StartsLate(p, true)
-		}
-	}
 }

@@ -195,11 +195,8 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 				p, s.name, v.Until)
 		}
 	}
-	if s.checks.resolved != nil {
-		s.emptied()
-		if s.pass != nil {
-			s.due()
-		}
+	if s.checks.resolved != nil && s.pass != nil {
+		s.due()
 	}
 	if err := s.look(ctx); err != nil {
 		return nil, err

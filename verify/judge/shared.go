@@ -53,7 +53,6 @@ func (w *writer) fits(r verify.Record) error {
 // portion separates the records of the judged bridge in a topic to which several write.
 type portion struct {
 	of      *writer
-	own     map[int32]bool // partitions with records or markers of the judged bridge
 	others  map[writer]*wrote
 	unnamed int64 // markers without a feed, of any of several bridges
 }
@@ -64,7 +63,7 @@ type wrote struct {
 	first verify.Failure
 }
 
-func (p *portion) reset() { *p = portion{of: p.of, own: map[int32]bool{}, others: map[writer]*wrote{}} }
+func (p *portion) reset() { *p = portion{of: p.of, others: map[writer]*wrote{}} }
 
 // takes reports whether a record is of the judged bridge. It counts all others. Without BRIDGE_TOPIC_SHARED, a bridge
 // writes markers that name no feed.
@@ -77,7 +76,6 @@ func (p *portion) takes(r *verify.Record) bool {
 		return false
 	}
 	if r.Key != nil && by.account == p.of.account || by.feed == p.of.feed {
-		p.own[r.Partition] = true
 		return true
 	}
 	w := p.others[by]
