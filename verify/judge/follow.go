@@ -141,7 +141,7 @@ func (s *since) begin(ctx context.Context, v *verification) error {
 	return nil
 }
 
-// resume makes a topic continue where the round before ended.
+// resume makes a topic continue where the round before ended. If retention was faster, the next round is a first one.
 func (s *since) resume(t *judgedTopic) error {
 	at, known := s.topics[t.name]
 	if !known {
@@ -150,8 +150,9 @@ func (s *since) resume(t *judgedTopic) error {
 	t.resumed = &at
 	for p, from := range at.from {
 		if t.from[p] > from {
+			*s = since{}
 			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was "+
-				"faster; start again", p, t.name, t.from[p], from)
+				"faster, and everything that is left is compared again", p, t.name, t.from[p], from)
 		}
 		t.from[p] = from
 	}

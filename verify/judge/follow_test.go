@@ -3,8 +3,10 @@ package judge
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -18,22 +20,27 @@ type rounds struct {
 // nothing.
 func (f *rounds) next(t *testing.T, in cluster) []*Report {
 	t.Helper()
+	reports, err := f.try(t, in)
+	if err != nil && !errors.Is(err, errNothingNew) {
+		t.Fatal(err)
+	}
+	return reports
+}
+
+func (f *rounds) try(t *testing.T, in cluster) ([]*Report, error) {
 	v, s := *f.base, f.since
 	v.since = &s
 	if in != nil {
 		v.cluster = in
 	}
 	reports, err := v.run(t.Context())
-	if err != nil && !errors.Is(err, errNothingNew) {
-		t.Fatal(err)
-	}
 	if err == nil {
 		s.topics, s.completed = s.ends, s.next
 	}
 	if in == nil {
 		f.since = s
 	}
-	return reports
+	return reports, err
 }
 
 // holds compares what is new, and wants all of it to hold.
@@ -142,4 +149,29 @@ func loseAll(v *victim) bool {
 		return true
 	}
 	return false
+}
+
+// When retention deletes what a follower has not compared, it begins again with what is left.
+func TestFollowBehindRetention(t *testing.T) {
+	l, cl, _ := new(form).open(t, t)
+	deliver(t)
+	f := &rounds{base: bySettings(t, written)}
+	f.holds(t, "at first")
+	l.grow(t, 3)
+	deliver(t)
+	cut := kadm.Offsets{}
+	for p, rs := range copyAll(t, cl).topics[written].records { // up to the marker before the last two
+		markers := slices.DeleteFunc(slices.Clone(rs), func(r *kgo.Record) bool { return r.Key != nil })
+		cut.AddOffset(written, p, markers[len(markers)-3].Offset, -1)
+	}
+	if _, err := kadm.NewClient(cl).DeleteRecords(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.try(t, nil); err == nil || !strings.Contains(err.Error(), "retention was faster") {
+		t.Errorf("it is not said: %v", err)
+	}
+	f.holds(t, "what is left")
+	l.grow(t, 1)
+	deliver(t)
+	f.holds(t, "further on")
 }
