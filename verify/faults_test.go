@@ -236,3 +236,15 @@ func TestLatePartitions(t *testing.T) {
 		t.Error(text(f))
 	}
 }
+
+// A follower begins at a marker, which says that the records behind it have headers.
+func TestOrderBehindAMarker(t *testing.T) {
+	o, forged := NewOrder(), data(40, 0, 1)
+	at := mark(forged.Partition, 0)
+	forged.Headers = nil
+	o.Note(at)
+	o.Note(forged)
+	if text := fmt.Sprint(o.Failures()); !strings.Contains(text, `header position is ""`) {
+		t.Errorf("a record without headers is not found: %s", text)
+	}
+}

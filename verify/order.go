@@ -24,7 +24,7 @@ type Order struct {
 
 // orderLane is a partition.
 type orderLane struct {
-	headed  bool               // a record with headers came: those before it are from before HEADERS was changed
+	headed  bool               // a record or marker with headers came: those before are from before HEADERS was changed
 	segment uint64             // the newest
 	from    clock              // of the last seek: events before it are left out
 	shards  map[uint64]inShard // the last event of each in that segment
@@ -53,10 +53,12 @@ func (o *Order) Note(r Record) {
 			l.from, _ = parseClock(to)
 		}
 	}
-	if r.Key == nil || r.Scanned() || !l.headed && r.bare() {
+	if r.Scanned() || !l.headed && r.bare() {
 		return
 	}
-	l.headed = true
+	if l.headed = true; r.Key == nil {
+		return
+	}
 	header := r.Header("position")
 	pos, ok := parsePosition(header)
 	if !ok {

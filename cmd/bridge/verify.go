@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -61,6 +62,11 @@ func verifyVerb(ctx context.Context, env config.Env, args []string, stdout, stde
 	}
 	if o.Bounded && o.ReadFeed {
 		return &usageError{errors.New("--feed needs about 40 bytes per event: it excludes --bounded")}
+	}
+	waits := false
+	fs.Visit(func(f *flag.Flag) { waits = waits || f.Name == "wait" })
+	if waits && !o.ReadAccount {
+		return &usageError{errors.New("--wait needs --account")}
 	}
 	if o.ReadAccount && *until != "" {
 		return &usageError{errors.New("--account compares the end of the topic: it excludes --until-resolved")}

@@ -227,6 +227,8 @@ func TestVerifyUnchecked(t *testing.T) {
 		"verify --output xml":                          {"", exitUsage, "xml"},
 		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
 
+		"verify --feed --wait 1s": {"", exitUsage, "--wait needs --account"},
+
 		"verify --account --until-resolved 2020-05-28T00:00:00Z": {"", exitUsage, "excludes --until-resolved"},
 
 		"verify --topic blobfeed.offsets":    {"", exitUsage, "want a topic of records, such as changes"},
