@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/status"
 )
@@ -38,4 +42,52 @@ func TestErrorsCarryAdvice(t *testing.T) {
 	})
 	stop()
 	<-ended
+}
+
+// A verb that needs more than run names it: check would find nothing. A replay without its rights ends, and does not
+// wait for them.
+func TestRightsOfVerbs(t *testing.T) {
+	t.Parallel()
+	c := deliveredReal(t)
+	denied := kerr.TopicAuthorizationFailed.Code
+	c.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		asked := req.(*kmsg.ListOffsetsRequest).Topics
+		if len(asked) != 1 || asked[0].Topic != changes {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		topic := kmsg.ListOffsetsResponseTopic{Topic: changes}
+		for _, p := range asked[0].Partitions {
+			topic.Partitions = append(topic.Partitions,
+				kmsg.ListOffsetsResponseTopicPartition{Partition: p.Partition, ErrorCode: denied})
+		}
+		resp.Topics = append(resp.Topics, topic)
+		return resp, nil, true
+	})
+	c.ControlKey(int16(kmsg.DescribeGroups), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+		for _, name := range req.(*kmsg.DescribeGroupsRequest).Groups {
+			resp.Groups = append(resp.Groups,
+				kmsg.DescribeGroupsResponseGroup{Group: name, ErrorCode: kerr.GroupAuthorizationFailed.Code})
+		}
+		return resp, nil, true
+	})
+	const replay = "replay --from 2020-01-20T00:00:00Z --to 2020-05-29T18:00:00Z --topic again"
+	for args, want := range map[string]string{
+		"find container0/blob0": "bridge find needs Read on the topics of records and dead letters: see ",
+		"verify":                "bridge verify needs Read and DescribeConfigs on the topics of records, markers and ",
+		"status":                "bridge status needs Read on the topic of progress, and Describe on the group: see ",
+		replay: "of group b.replay.again: GROUP_AUTHORIZATION_FAILED: Not authorized to access group: Group authorization " +
+			"failed: permit what BRIDGE_NAME=b.replay.again BRIDGE_TOPIC=again bridge config --format acls prints",
+	} {
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		var stderr safeBuffer
+		code := execute(ctx, environ(t), strings.Fields(args), io.Discard, &stderr)
+		stop()
+		if code != exitFailed || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr.String())
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -108,7 +109,7 @@ func dispatch(ctx context.Context, env config.Env, args []string, stdout *plain.
 	if judges && progress.Colours(env, stdout.Unwrap()) {
 		stdout.Colour()
 	}
-	code, text := outcome(env, v.run(ctx, env, args[1:], stdout, stderr))
+	code, text := outcome(env, v.name, v.run(ctx, env, args[1:], stdout, stderr))
 	switch f, _ := stderr.(*os.File); {
 	case text == "":
 	case v.name == "run" && code != exitUsage && (f == nil || !progress.Terminal(f)):
@@ -119,8 +120,15 @@ func dispatch(ctx context.Context, env config.Env, args []string, stdout *plain.
 	return code
 }
 
+// needs are rights of verbs that run may do without, so that bridge check does not know them.
+var needs = map[string]string{
+	"find":   "Read on the topics of records and dead letters",
+	"status": "Read on the topic of progress, and Describe on the group",
+	"verify": "Read and DescribeConfigs on the topics of records, markers and dead letters",
+}
+
 // outcome returns the exit code of a verb, and what to say about its error; "" if there is nothing to say.
-func outcome(env config.Env, err error) (code int, text string) {
+func outcome(env config.Env, verb string, err error) (code int, text string) {
 	var usage *usageError
 	var settings *settingsError
 	var later *plain.SettingsError
@@ -136,6 +144,9 @@ func outcome(env config.Env, err error) (code int, text string) {
 		return exitFenced, plain.Clip(err.Error())
 	case errors.As(err, &broken):
 		return exitBroken, err.Error()
+	}
+	if rights := needs[verb]; rights != "" && kafka.Denied(err) {
+		err = plain.WithRemedy(err, fmt.Sprintf("bridge %s needs %s: see docs/security.md", verb, rights))
 	}
 	return exitFailed, plain.Clip(advise(env, err).Error())
 }

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -111,8 +114,33 @@ func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err e
 	if err := r.separate(ctx); err != nil {
 		return nil, 0, err
 	}
+	if err := permitted(ctx, c); err != nil {
+		return nil, 0, err
+	}
 	keys, err = r.keys(ctx, c)
 	return c, keys, err
+}
+
+// permitted returns an error if the brokers do not permit the replay to use topics and a group of its own, which run
+// would wait for. Any other error is left to run.
+func permitted(ctx context.Context, c *config.Config) error {
+	in, done, err := setup.State(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, setup.StateTimeout)
+	defer cancel()
+	_, state := topics.Count(ctx, in.Admin, in.Topic)
+	_, records := topics.Count(ctx, in.Admin, c.Topic)
+	_, group := in.Group(ctx)
+	for _, err := range []error{state, records, group} {
+		if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) {
+			return plain.WithRemedy(err, fmt.Sprintf(
+				"permit what BRIDGE_NAME=%s BRIDGE_TOPIC=%s bridge config --format acls prints", c.Name, c.Topic))
+		}
+	}
+	return nil
 }
 
 // separate rejects what the live bridge writes to.

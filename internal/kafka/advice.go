@@ -66,8 +66,7 @@ func (c *Client) Advice(err error) string {
 	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF") ||
 		strings.HasSuffix(text, "read: connection reset by peer")):
 		return "the port may not speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=false, or use the encrypted port"
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
-		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+	case Denied(err):
 		return "run bridge check, which prints the commands that grant what is missing"
 	case errors.Is(err, kerr.InvalidReplicationFactor):
 		return "set BRIDGE_TOPIC_REPLICATION to at most the number of brokers, or create the topic yourself"
@@ -91,6 +90,12 @@ func (c *Client) Advice(err error) string {
 		return Silent
 	}
 	return ""
+}
+
+// Denied reports whether the brokers do not permit something.
+func Denied(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
 
 // Silent is what to do about brokers that do not answer in time.
