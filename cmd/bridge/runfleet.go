@@ -65,6 +65,10 @@ func runFleet(
 	defer stopServing()
 	warnOfTraces(env, all.log)
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)
+	if len(made) == 0 {
+		all.log.Warn("the settings file has no bridges, so nothing is delivered", "file", f.Path,
+			"hint", "add one below bridges; the file is read again when it changes")
+	}
 	err = supervise(ctx, func(stop, hard context.Context) error {
 		members := crash.NewSupervisor(hard, once)
 		for _, i := range made {

@@ -230,7 +230,7 @@ func TestFleetRefused(t *testing.T) {
 	}
 }
 
-// Without --once, a reload may bring bridges. With it, the process would never end.
+// Without --once, a reload may bring bridges, and the log says so. With it, the process would never end.
 func TestFleetWithoutBridges(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "fleet.yaml")
@@ -241,6 +241,14 @@ func TestFleetWithoutBridges(t *testing.T) {
 	if code != exitSettings || !strings.Contains(stderr, "has no bridges, so run --once has nothing to deliver") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+	setenv(t, httpAddr, "off")
+	ctx, cancel := context.WithCancel(t.Context())
+	log, ended := new(safeBuffer), make(chan int)
+	go func() { ended <- execute(ctx, environ(t), []string{"run", "--config", file}, io.Discard, log) }()
+	const warning = `"level":"WARN","msg":"the settings file has no bridges`
+	await(t, "the warning", func() bool { return strings.Contains(log.String(), warning) })
+	cancel()
+	<-ended
 }
 
 // Bridges of a process share memory and claims, and send fewer requests; one alone does not.

@@ -181,7 +181,8 @@ func TestPageStates(t *testing.T) {
 		}
 	}
 	for _, v := range seen.Fleet {
-		if len(v.Overflow)+len(v.Broken) > 0 || v.Remedy < 150 || !strings.Contains(v.All, "of 3 degraded") {
+		if len(v.Overflow)+len(v.Broken) > 0 || v.Remedy < 150 || !strings.Contains(v.All, "of 3 degraded") ||
+			!strings.Contains(v.All, ", 2 unknown") {
 			t.Errorf("the list, %s: wider than the page: %q; broken words: %q; a remedy is %.0f wide; it says %s", v.Name,
 				v.Overflow, v.Broken, v.Remedy, v.All)
 		}

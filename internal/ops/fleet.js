@@ -31,8 +31,9 @@ function render(s) {
   verdict(rejected.length ? 'degraded' : worst, rejected.length ? headline + ', new settings rejected' : headline,
     order.filter(code => of[code]).map(code => `${of[code]} ${words[code]}`).join(' · '));
   const lags = s.bridges.filter(b => b.lag.bridge_seconds != null).map(b => (b.lag.azure_seconds || 0) + b.lag.bridge_seconds);
+  const largest = lags.length && 'largest lag ' + span(Math.max(...lags)), unknown = all - lags.length;
   show('total', all ? [`${count(all, 'bridge')}`, `${speed(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
-    `${number(s.events)} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
+    `${number(s.events)} events since the start`, largest && largest + (unknown ? `, ${unknown} unknown` : '')].filter(Boolean).join(' · ') : '');
   $('problems').replaceChildren(...rejected.map(p => {
     const li = element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + p.cause);
     if (p.remedy) li.append(element('div', p.remedy, 'remedy'));

@@ -120,6 +120,9 @@ func (r *Report) fill(t *judgedTopic) {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
 		if k.unless == "" {
 			c.judge(k.validator.Checked(), k.validator.Failures())
+			if again := checks.unique.Again; k.name == "unique" && again > 0 {
+				c.Promise += fmt.Sprintf(", but for %s that bridge seek repeats", plain.Number(again))
+			}
 			if k.name == "replay" && c.Status == Holds && feed.Required == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
