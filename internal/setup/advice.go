@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"blobfeed/bridge/pipeline"
@@ -15,6 +16,9 @@ import (
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
+
+// document is in an error about what a feed says of itself.
+var document = regexp.MustCompile("parsing (idx|meta)/")
 
 // Advised adds to an error of the engine what a user can do about it by settings and verbs, which the engine does not
 // know. The client is that of the same settings.
@@ -44,7 +48,7 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 		do = fmt.Sprintf("bridge dump --at %d %s shows whether the service's copy has it, too; "+
 			"BRIDGE_ON_ERROR=dead_letter puts these bytes into the dead-letter topic and continues behind them; "+
 			"runbook: BridgeDamage in docs/operations.md", damage.Offset, damage.Blob)
-	case copied && errors.As(err, new(*json.SyntaxError)) && strings.Contains(err.Error(), "parsing idx/"):
+	case copied && errors.As(err, new(*json.SyntaxError)) && document.MatchString(err.Error()):
 		do = "copy the container $blobchangefeed again"
 	case errors.Is(err, offsets.ErrLapsed):
 		do = "if this happens again, raise BRIDGE_SESSION_TIMEOUT"

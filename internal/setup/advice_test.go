@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,6 +38,7 @@ func TestAdvised(t *testing.T) {
 		{account, &gap, "set BRIDGE_ON_GAP=continue"},
 		{account, &recorded, "bridge scan --sweep"},
 		{copied, &recorded, "if there is a copy"},
+		{copied, fmt.Errorf("parsing meta/segments.json: %w", &json.SyntaxError{}), "copy the container"},
 		{account, event(&pipeline.TooLargeError{Topic: "t"}), "raise it, or set BRIDGE_ON_ERROR=dead_letter"},
 		{account, event(errors.New("no blob")), "bridge dump --at 120 log/x.avro shows it; BRIDGE_ON_ERROR=dead_letter"},
 		{account, event(plan.WithinLimit("t", 6)), "raise BRIDGE_TOPIC_LIMIT"},

@@ -84,14 +84,18 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		newest, err = t.newest(ctx)
 		end = end.With("newest_segment", newest.String())
 	}
-	if errors.Is(err, errLimit) || ctx.Err() != nil {
+	limited := errors.Is(err, errLimit)
+	if !limited { // else a block is read, and its first events are printed
+		end = end.With("events", t.read)
+	}
+	if limited || ctx.Err() != nil {
 		err = nil
 	}
 	if failed := o.Flush(); err == nil { // what has failed before, fails again
 		err = failed
 	}
 	if err == nil {
-		end.Info("stopped", "events", t.read, "records", t.printed)
+		end.Info("stopped", "records", t.printed)
 	}
 	return err
 }
