@@ -301,3 +301,24 @@ func TestVerifyFollowsToTheEnd(t *testing.T) {
 		t.Error("it does not end")
 	}
 }
+
+// A reset ends the promises of a topic that is kept, also behind a seek: a follower says so.
+func TestVerifyFollowsAReset(t *testing.T) {
+	t.Parallel()
+	dir, feed := openFeed(t, small)
+	delivered(t, dir, "POLL_INTERVAL=50ms")
+	deliverMore(t, feed, 2)
+	f := startFollowing(t)
+	through, _ := f.verified(time.Time{})
+	move := func(args ...string) {
+		t.Helper()
+		if code, _, stderr := call(t, args...); code != exitOK {
+			t.Fatal(stderr)
+		}
+		deliverMore(t, feed, 2)
+	}
+	move("seek", "--to", "earliest", "--yes")
+	f.verified(through)
+	move("reset", "--yes")
+	f.broken("unique", "is repeated")
+}
