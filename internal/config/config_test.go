@@ -37,6 +37,17 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// An empty variable is one that is not set, whatever the setting takes.
+func TestEmptyVariables(t *testing.T) {
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1",
+		"BRIDGE_KAFKA_TLS_ENABLED": "", "BRIDGE_COMMIT_INTERVAL": "", "BRIDGE_TXN_BYTES": "", "BRIDGE_TOPIC_LIMIT": "",
+		"BRIDGE_DELIVERY": "", "BRIDGE_EVENT_TYPES": "", "BRIDGE_KAFKA_SASL_USERNAME": ""})
+	c, err := Environ().Load(true)
+	if err != nil || c.CommitInterval != time.Second || c.Delivery != "exactly_once" || c.TxnBytes != 256<<20 {
+		t.Errorf("%v: %s, %q, %d", err, c.CommitInterval, c.Delivery, c.TxnBytes)
+	}
+}
+
 // Every problem is told at once, by the name of its variable, and no value that may be a secret is shown.
 func TestAllProblemsAtOnce(t *testing.T) {
 	set(t, map[string]string{

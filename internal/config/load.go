@@ -171,6 +171,9 @@ func (c *Config) readEnvironment(p *problems) texts {
 			p.add(name, "%s", problem)
 			continue
 		}
+		if s, is := find(table, name); is && value == "" && !s.takesEmpty() { // as of Compose's ${X:-}
+			continue
+		}
 		if given[name] = value; value != "" {
 			c.origins[base(name)] = "environment"
 		}

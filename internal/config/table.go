@@ -74,6 +74,11 @@ func (s setting) secret() bool { return s.typ == reflect.TypeFor[Secret]() }
 // fromFile reports whether a file may hold the value, named by <NAME>_FILE.
 func (s setting) fromFile() bool { return s.secret() || s.typ == reflect.TypeFor[Text]() }
 
+// takesEmpty reports whether an empty text is a value: of texts, but not of numbers and choices.
+func (s setting) takesEmpty() bool {
+	return len(s.oneOf) == 0 && (s.typ.Kind() == reflect.String || s.typ.Kind() == reflect.Slice)
+}
+
 // of returns the setting's field in a struct of settings, which settings points to.
 func (s setting) of(settings any) reflect.Value {
 	return reflect.ValueOf(settings).Elem().Field(s.field)

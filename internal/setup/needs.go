@@ -117,7 +117,8 @@ func (n *Needs) ACLs(w io.Writer) error {
 			fmt.Fprintf(&b, "# BRIDGE_TOPIC=%s makes many topics: create those of records yourself.\n", n.config.Topic)
 		}
 		b.WriteString(
-			"# Events can be older than the brokers' retention: then set retention.ms=-1 for records and markers.\n",
+			"# If the feed is older than retention.ms (7 days by default), brokers delete its records at once:\n" +
+				"# add --config retention.ms=-1 for records and markers, as the commands of bridge check do.\n",
 		)
 		for _, t := range n.Topics {
 			wanted := topics.Topic{Kind: t.Kind, Name: t.Name, Partitions: t.Partitions}
