@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,8 +72,7 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		var fetchErr error
-		gone := false
+		var fetchErr error // of one partition: each has the same
 		fs.EachError(func(_ string, p int32, err error) {
 			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
 			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
@@ -86,15 +86,11 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				if gone { // each partition says so
-					return
-				}
-				gone = true
 				err = plain.WithRemedy(
 					fmt.Errorf("%w: the topic was deleted while the bridge ran, and with it all progress", err),
 					"stop all instances, then run bridge seek --to <time> --yes, which creates the topic again")
 			}
-			fetchErr = errors.Join(fetchErr, err)
+			fetchErr = cmp.Or(fetchErr, err)
 		})
 		if fetchErr != nil {
 			return v.fail(fetchErr)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -66,6 +67,31 @@ func TestViewFollowsLeaders(t *testing.T) {
 		if _, err := v.Await(ctx, func(s *State) bool { return s.next[1] > r.Offset }); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// An error that all partitions have is one error.
+func TestViewFailsOnce(t *testing.T) {
+	c := fakebroker.New(t, kfake.SeedTopics(4, stateTopic))
+	c.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, asked := range req.(*kmsg.ListOffsetsRequest).Topics {
+			topic := kmsg.ListOffsetsResponseTopic{Topic: asked.Topic}
+			for _, p := range asked.Partitions {
+				denied := kerr.TopicAuthorizationFailed.Code
+				topic.Partitions = append(topic.Partitions,
+					kmsg.ListOffsetsResponseTopicPartition{Partition: p.Partition, ErrorCode: denied})
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := NewView(stateTopic, 4).Run(ctx, kgo.SeedBrokers(c.ListenAddrs()...))
+	if !errors.Is(err, kerr.TopicAuthorizationFailed) || strings.Count(err.Error(), "reading partition") != 1 {
+		t.Errorf("err = %v", err)
 	}
 }
 
