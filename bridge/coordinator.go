@@ -28,7 +28,7 @@ type coordinator struct {
 	rules          rules
 	bundler        bundler
 	counting       bool      // the speed of a catch-up is measured from an earlier frontier of this tenure
-	lookedForDelay time.Time // see overdue
+	lookedForDelay time.Time // see Overdue
 }
 
 func newCoordinator(t *tenure) *coordinator {

@@ -97,18 +97,18 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 	return in, nil
 }
 
-// overdue is how long after its end a segment may be open before the coordinator looks whether later ones wait for it,
+// Overdue is how long after its end a segment may be open before the coordinator looks whether later ones wait for it,
 // and how often it looks. Azure finalizes a segment some minutes after its end.
-const overdue = 30 * time.Minute
+const Overdue = 30 * time.Minute
 
 // lookForDelay returns when the current segment of f ended, if it is open for long after that although there are later
 // ones; else zero. The last segment of an idle account may be open for days, so it is not asked for each time.
 func (co *coordinator) lookForDelay(f *offsets.Frontier, m source.Manifest) (since time.Time, err error) {
 	now, ends := co.t.opts.Now(), m.Begin.Add(m.Interval)
 	switch {
-	case m.Finalized || now.Sub(ends) < overdue:
+	case m.Finalized || now.Sub(ends) < Overdue:
 		return time.Time{}, nil
-	case time.Since(co.lookedForDelay) < overdue:
+	case time.Since(co.lookedForDelay) < Overdue:
 		return f.OpenSince, nil
 	}
 	_, more, err := co.t.nextSegment(f.Current)

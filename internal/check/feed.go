@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/azure"
@@ -89,7 +90,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 		return
 	}
 	if b.Dir != "" {
-		fs.copied(ctx, b, indexed, source.SegmentAt(last))
+		fs.copied(ctx, b, indexed, source.SegmentAt(last), now)
 	}
 	m, err := feed.Manifest(ctx, newest)
 	if b.Dir != "" && errors.Is(err, source.ErrNotFound) {
@@ -117,13 +118,16 @@ type shardFiles struct {
 // run does not notice, or it lacks chunks. The service deletes manifests before chunks, and chunks from the first one
 // on. A copy may end in the middle of an open segment, and log/ may be newer than meta/, which is copied last: chunks
 // of segments after the published one say nothing.
-func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segment, published source.Segment) {
+func (fs *Findings) copied(
+	ctx context.Context, b *Bridge, indexed []source.Segment, published source.Segment, now time.Time,
+) {
 	feed, dir := b.Options.Feed.Source, b.Dir
-	oldest, open := indexed[0], indexed[len(indexed)-1]
+	oldest, newest := indexed[0], indexed[len(indexed)-1]
+	open := newest
 	if m, err := feed.Manifest(ctx, open); err == nil && m.Finalized { // read before its chunks are listed
 		open = source.Segment{}
 	}
-	var empty, torn, bare, lost, gaps []string
+	var empty, torn, bare, half, waits, lost, gaps []string
 	shards, named := map[string]*shardFiles{}, map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(dir, "log"), func(path string, e os.DirEntry, err error) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil || e.IsDir() {
@@ -165,12 +169,19 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 		if fs.unreadable("copy", err) {
 			return
 		}
-		has := !m.Finalized || len(m.Paths) == 0
+		var without []string
 		for _, prefix := range m.Paths {
-			named[prefix], has = true, has || shards[prefix] != nil
+			if named[prefix] = true; shards[prefix] == nil {
+				without = append(without, prefix)
+			}
 		}
-		if !has {
+		switch end := m.Begin.Add(m.Interval); {
+		case m.Finalized && len(without) > 0 && len(without) == len(m.Paths):
 			bare, b.lacks = append(bare, seg.String()), append(b.lacks, seg)
+		case m.Finalized:
+			half = append(half, without...)
+		case seg != newest && now.Sub(end) > bridge.Overdue:
+			waits = append(waits, seg.String())
 		}
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(shards)) {
@@ -188,6 +199,8 @@ func (fs *Findings) copied(ctx context.Context, b *Bridge, indexed []source.Segm
 	}{
 		{torn, "segment", "without a manifest in idx/, such as %s" + stops},
 		{bare, "segment", "without a chunk in log/, such as %s" + stops},
+		{half, "shard", "named in a manifest without a chunk in log/, such as %s: run leaves it out"},
+		{waits, "segment", "still open although there are later ones, such as %s: run waits there for Azure"},
 		{gaps, "shard", "with a missing chunk, such as %s: run takes that for lost history"},
 		{lost, "shard", "in no manifest of idx/, such as that of %s: run leaves it out"},
 		{empty, "chunk", "without a byte, such as %s: run takes that for its end"},

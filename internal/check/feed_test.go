@@ -87,14 +87,25 @@ func TestStatesOfAFeed(t *testing.T) {
 
 // A copy that was interrupted lacks manifests or has empty chunks, and run would leave out their events unseen.
 func TestInterruptedCopy(t *testing.T) {
-	const seg, last = "2020/05/29/1600", "2020/05/29/2100"
+	const seg, last, root = "2020/05/29/1600", "2020/05/29/2100", `"$blobchangefeed/log/`
 	unindex := func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments", last)) }
 	empty := func(dir string) error { return os.Truncate(filepath.Join(dir, "log/00", last, "00000.avro"), 0) }
+	edit := func(at, old, to string) func(dir string) error {
+		return func(dir string) error {
+			name := filepath.Join(dir, "idx/segments", at, "meta.json")
+			text, err := os.ReadFile(name)
+			return errors.Join(err, os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(to), 1), 0o600))
+		}
+	}
 	for name, tc := range map[string]struct {
 		spoil  func(dir string) error
 		status Status
 		detail string
 	}{
+		"open": {edit(seg, "Finalized", "Publishing"), Warning,
+			"1 segment still open although there are later ones, such as " + seg},
+		"shard without a chunk": {edit(seg, root+"00/", root+"01/"+seg+`/", `+root+"00/"), Warning,
+			"1 shard named in a manifest without a chunk in log/, such as log/01/" + seg},
 		"whole":    {func(string) error { return nil }, OK, "agree"},
 		"manifest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments", seg)) }, Warning, seg},
 		"chunk": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log/00", seg, "00000.avro"), 0) },
@@ -122,10 +133,7 @@ func TestInterruptedCopy(t *testing.T) {
 		}, OK, "agree"},
 		"newest chunk": {empty, Warning, "1 chunk without a byte, such as log/00/" + last},
 		"newest chunk, open": {func(dir string) error {
-			name := filepath.Join(dir, "idx/segments", last, "meta.json")
-			text, err := os.ReadFile(name)
-			text = bytes.Replace(text, []byte("Finalized"), []byte("Publishing"), 1)
-			return errors.Join(err, os.WriteFile(name, text, 0o600), empty(dir))
+			return errors.Join(edit(last, "Finalized", "Publishing")(dir), empty(dir))
 		}, OK, "agree before the newest segment"},
 		"oldest": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx/segments/2020/01/16")) }, OK,
 			"agree"}, // retention
