@@ -15,10 +15,10 @@ import (
 const allAtOnce = 8
 
 // allBridges returns the bridges of the settings file by name, for --all; of one whose settings are invalid, the name
-// and what all have in common: it may run with its former ones. It is an error if all are invalid.
+// and what all have in common: it may run with its former ones. It is an error if that is invalid.
 func allBridges(env config.Env) (f *config.Fleet, bridges []*config.Config, err error) {
 	f, err = setup.RequireFleet(env)
-	if err == nil && len(f.Bridges) == 0 {
+	if err == nil && len(f.Bridges) == 0 && (len(f.Rejected) == 0 || len(f.Common.KafkaBrokers) == 0) {
 		err = f.Err()
 	}
 	if err != nil {

@@ -51,8 +51,9 @@ func TestAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	invalid := fleetFile(t, strings.Replace(string(text), "events: all}", "events: all, poll_interval: never}", 1))
+	const unfit = "bridges have settings in the file that are rejected"
 	code, out, stderr = call(t, "status", "--all", "--config", invalid)
-	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
+	if code != exitSettings || !strings.Contains(stderr, "1 of 3 "+unfit) || !regexp.MustCompile(
 		`\nphotos  [\d,]+ days +up to date\n +its settings in the file are rejected: BRIDGE_POLL_INTERVAL.*\n`+
 			`sim     [\d,]+ days +up to date\n`,
 	).MatchString(out) {
@@ -61,6 +62,11 @@ func TestAll(t *testing.T) {
 	code, out, stderr = call(t, "check", "--all", "--config", invalid)
 	if code != exitSettings || !strings.Contains(stderr, "1 of 3 bridges have invalid settings") || !regexp.MustCompile(
 		`bridge photos\nfailed   settings  BRIDGE_POLL_INTERVAL.*\nbridge sim\nok       reach `).MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	none := fleetFile(t, strings.Replace(string(text), "poll_interval: 50ms", "poll_interval: never", 1))
+	code, out, stderr = call(t, "status", "--all", "--config", none)
+	if code != exitSettings || !strings.Contains(stderr, "3 of 3 "+unfit) || strings.Count(out, " up to date\n") != 2 {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
 	stop()

@@ -77,7 +77,7 @@ func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool
 				"it holds for one, and the services of the others, or whoever adds a bridge to the file, learn it",
 				c.From("SOURCE_SAS")), "set source_sas_file for each bridge, and no signature for all")
 		}
-		if c == f.Bridges[0] { // the process has one address
+		if f.Bridges[0] == c { // the process has one address
 			address(ctx, &found, c)
 		}
 		return found

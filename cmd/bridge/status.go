@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,13 +111,13 @@ type report struct {
 }
 
 // statusOfAll reports on every bridge of the settings file. With check, it is an error if one is degraded, or nobody
-// runs it. A bridge whose state cannot be read, or whose settings are invalid, always is one.
+// runs it. A bridge whose state cannot be read, or whose settings are rejected, always is one.
 func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, check bool) error {
 	f, bridges, err := allBridges(env)
 	if err != nil {
 		return err
 	}
-	bad, unread := 0, 0
+	bad, unread, unfit := 0, 0, 0
 	out := json.NewEncoder(stdout)
 	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	if !asJSON {
@@ -128,18 +127,18 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 	var works string // an instance that runs a bridge of the file
 	ask := func(c *config.Config) report {
 		r := report{Name: c.Name}
-		unfit := errors.Join(f.Rejected[c.Name]...)
+		no := errors.Join(f.Rejected[c.Name]...)
 		err := setup.InState(ctx, c, func(
 			ctx context.Context, reader *status.Reader, state *offsets.State,
 		) (err error) {
-			if unfit == nil {
-				unfit = rejected(c, state)
+			if no == nil {
+				no = rejected(c, state)
 			}
 			r.Status, err = reader.Of(ctx, state)
 			return err
 		})
-		if unfit != nil {
-			text, do := plain.SplitRemedy(unfit)
+		if no != nil {
+			text, do := plain.SplitRemedy(no)
 			r.Rejected = &status.Problem{Cause: strings.ReplaceAll(text, "\n", "; "), Remedy: do}
 		}
 		if never, is := errors.AsType[*status.NeverRanError](err); is {
@@ -168,6 +167,9 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 				lag = plain.Span(max(0, r.Now.Sub(*at)))
 			}
 		}
+		if r.Rejected != nil {
+			unfit++
+		}
 		if asJSON {
 			return out.Encode(r)
 		}
@@ -186,8 +188,11 @@ func statusOfAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON, 
 	if err == nil {
 		err = tw.Flush() // and what could not be written before
 	}
+	if err == nil && unfit > 0 {
+		return &settingsError{failedOf(unfit, len(bridges), "have settings in the file that are rejected")}
+	}
 	if err == nil {
-		err = cmp.Or(invalidOf(f), failedOf(unread, len(bridges), "have no readable state"))
+		err = failedOf(unread, len(bridges), "have no readable state")
 	}
 	if err == nil && check {
 		err = failedOf(bad, len(bridges), "are degraded or not running")
