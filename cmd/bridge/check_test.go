@@ -256,3 +256,20 @@ func TestCheckNamesTheEscapedTopic(t *testing.T) {
 		}
 	}
 }
+
+// A copy that is older than the one that was delivered ends before the bridge's place: nothing is late, and no other
+// attempt helps.
+func TestCheckOfAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	copied(t, func(string) error { return nil })
+	runToEnd(t)
+	dir := strings.TrimPrefix(environ(t)["BRIDGE_SOURCE_URL"], "file://")
+	if err := os.RemoveAll(filepath.Join(dir, "idx/segments/2020/05/29/2100")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "failed   history       the feed has no segment 2020/05/29/2100, where the bridge is: this may be an older"
+	if code, stdout, stderr := call(t, "check"); code != exitFailed || !strings.Contains(stdout, want) {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

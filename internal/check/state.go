@@ -128,6 +128,9 @@ func (ck *checker) history(ctx context.Context) {
 			gap.Oldest), "")
 	case errors.As(err, &gap):
 		ck.Add("history", Failed, err.Error(), status.LostHistory)
+	case errors.Is(err, source.ErrNotFound) && ck.of.Dir != "": // retention begins with the oldest segment
+		ck.Add("history", Failed, fmt.Sprintf("the feed has no segment %s, where the bridge is: this may be an older "+
+			"copy", ck.frontier.At()), copyAgain)
 	case !ck.unreadable("history", err):
 		beyond, err := ck.beyond(ctx, h)
 		switch {

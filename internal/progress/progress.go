@@ -239,7 +239,9 @@ func (p *Display) report() {
 	if p.line != nil {
 		text := fmt.Sprintf("%8s/s  segment %s  lag %s", plain.Number(int64(r.rate)), cmp.Or(r.segment, "-"), lag)
 		if verdict.Text != "" && verdict.Text != status.AllWell {
-			text = fmt.Sprintf("%.*s", maxLine, verdict.Text)
+			if text = verdict.Text; utf8.RuneCountInString(text) > maxLine { // the log above has it whole
+				text = fmt.Sprintf("%.*s…", maxLine-1, text)
+			}
 		}
 		p.line.show(fmt.Sprintf("%s%11s events  %s", bar(s.Progress), plain.Number(r.events), text))
 		return
