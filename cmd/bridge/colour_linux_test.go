@@ -75,3 +75,16 @@ func TestColours(t *testing.T) {
 		})
 	}
 }
+
+// On a terminal, what to do about an error has its own line. In a pipe, the error is one line.
+func TestRemedyOnItsOwnLine(t *testing.T) {
+	t.Parallel()
+	setenv(t, "BRIDGE_KAFKA_BROKERS", "127.0.0.1:1")
+	const cause, do = "connection refused", "start the brokers, or set BRIDGE_KAFKA_BROKERS"
+	if got := onTerminal(t, "status"); !strings.Contains(got, cause+"\r\n-> "+do) {
+		t.Errorf("%q", got)
+	}
+	if _, _, got := call(t, "status"); !strings.Contains(got, cause+": "+do) {
+		t.Errorf("%q", got)
+	}
+}

@@ -109,15 +109,26 @@ func dispatch(ctx context.Context, env config.Env, args []string, stdout *plain.
 	if judges && progress.Colours(env, stdout.Unwrap()) {
 		stdout.Colour()
 	}
-	code, text := outcome(env, v.name, v.run(ctx, env, args[1:], stdout, stderr))
-	switch f, _ := stderr.(*os.File); {
+	code, text, do := outcome(env, v.name, v.run(ctx, env, args[1:], stdout, stderr))
+	f, _ := stderr.(*os.File)
+	switch people := f != nil && progress.Terminal(f); {
 	case text == "":
-	case v.name == "run" && code != exitUsage && (f == nil || !progress.Terminal(f)):
+	case people:
+		fmt.Fprintln(errs, "bridge:", apart(text, do))
+	case v.name == "run" && code != exitUsage:
 		logFailure(env, stderr, code, text)
 	default:
 		fmt.Fprintln(errs, "bridge:", text)
 	}
 	return code
+}
+
+// apart puts the remedy that a text ends with on a line of its own.
+func apart(text, do string) string {
+	if cause, is := strings.CutSuffix(text, ": "+do); is && do != "" {
+		return cause + "\n-> " + do
+	}
+	return text
 }
 
 // needs are rights of verbs that run may do without, so that bridge check does not know them.
@@ -127,28 +138,32 @@ var needs = map[string]string{
 	"verify": "Read and DescribeConfigs on the topics of records, markers and dead letters",
 }
 
-// outcome returns the exit code of a verb, and what to say about its error; "" if there is nothing to say.
-func outcome(env config.Env, verb string, err error) (code int, text string) {
+// outcome returns the exit code of a verb, and what to say about its error, "" if there is nothing to say; do is the
+// remedy in it.
+func outcome(env config.Env, verb string, err error) (code int, text, do string) {
 	var usage *usageError
 	var settings *settingsError
 	var later *plain.SettingsError
 	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
-		return exitOK, ""
+		return exitOK, "", ""
 	case errors.As(err, &usage):
-		return exitUsage, err.Error()
+		return exitUsage, err.Error(), ""
 	case errors.As(err, &settings), errors.As(err, &later):
-		return exitSettings, err.Error()
+		_, do = plain.SplitRemedy(err)
+		return exitSettings, err.Error(), do
 	case errors.Is(err, offsets.ErrFenced):
-		return exitFenced, plain.Clip(err.Error())
+		return exitFenced, plain.Clip(err.Error()), ""
 	case errors.As(err, &broken):
-		return exitBroken, err.Error()
+		return exitBroken, err.Error(), ""
 	}
 	if rights := needs[verb]; rights != "" && kafka.Denied(err) {
 		err = plain.WithRemedy(err, fmt.Sprintf("bridge %s needs %s: see docs/security.md", verb, rights))
 	}
-	return exitFailed, plain.Clip(advise(env, err).Error())
+	err = advise(env, err)
+	_, do = plain.SplitRemedy(err)
+	return exitFailed, plain.Clip(err.Error()), do
 }
 
 // logFailure writes what run ends with as the last line of its log: programs read that, line by line.
