@@ -34,6 +34,7 @@ type Replay struct {
 
 	failures
 	rounds rounds
+	places lanes[topicPartition] // of records
 	keys   byKey[chain]
 }
 
@@ -142,7 +143,8 @@ func (v *Replay) Note(r Record) {
 	}
 	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
-	c.last = i
+	c.last, c.offset, c.place = int32(i), r.Offset, v.places.of(&r)
+	*c.place = topicPartition{r.Topic, r.Partition}
 }
 
 // Failures implements Validator. It includes the missing events.
@@ -171,8 +173,8 @@ func (v *Replay) Failures() []Failure {
 	for _, key := range lacking[:min(examples, len(lacking))] {
 		for _, i := range v.keys[key].missing(v.Latest, replayRequired) {
 			if len(f.first) < full {
-				f.put(Failure{Key: key, Expected: i + 1}, "an event is missing, number %d of the key's %d", i+1,
-					len(v.keys[key].events))
+				f.put(Failure{Key: key, Expected: i + 1, Lacking: true},
+					"an event is missing, number %d of the key's %d", i+1, len(v.keys[key].events))
 			}
 		}
 	}
@@ -195,7 +197,7 @@ func (v *Replay) stale(f *failures) {
 	var keys []string
 	for key, c := range v.keys {
 		again := v.Repeats || c.round > 0 && int(c.round) == len(v.rounds.numbers)
-		if at := c.newest(); again && at >= 0 && c.events[at].rest&replaySeen != 0 && c.last < at {
+		if at := c.newest(); again && at >= 0 && c.events[at].rest&replaySeen != 0 && int(c.last) < at {
 			keys = append(keys, key)
 		}
 	}
@@ -205,8 +207,10 @@ func (v *Replay) stale(f *failures) {
 	}
 	for _, key := range keys[:min(examples, len(keys))] {
 		c := v.keys[key]
-		f.put(Failure{Key: key}, "the last event is number %d of the key's %d, and number %d came before",
-			c.last+1, len(c.events), c.newest()+1)
+		at := Failure{Topic: c.place.topic, Partition: c.place.partition, Offset: c.offset, Key: key,
+			Expected: c.newest() + 1, Lacking: true}
+		f.put(at, "the last event is number %d of the key's %d, and number %d came before",
+			c.last+1, len(c.events), at.Expected)
 	}
 }
 
@@ -216,12 +220,14 @@ func (v *Replay) Bad() int64 { return int64(len(v.first)) + v.more }
 // chain is the events of a key.
 type chain struct {
 	events []event
-	next   int // the first that did not come in this round, but for those that others overtook
-	last   int // the one that came last
-	round  uint16
-	row    bool         // a row of a scan came last
+	next   int          // the first that did not come in this round, but for those that others overtook
 	index  map[id]int32 // of events, once one came that is not the next
-	twice  bool         // an event is expected more than once; known with index
+	place  *topicPartition
+	offset int64
+	last   int32 // the one that came last, at place and offset
+	round  uint16
+	row    bool // a row of a scan came last
+	twice  bool // an event is expected more than once; known with index
 }
 
 // event is an expected event. Rest has 32 bits of its headers, 24 of its time, and 8 flags.

@@ -196,6 +196,32 @@ func TestReplayOfTableWithRepeats(t *testing.T) {
 	}
 }
 
+// A key that ends on an older event is told with the place of that one, and with the number of the newest.
+func TestReplayNamesTheLastRecord(t *testing.T) {
+	v := replayed(&Replay{Repeats: true}, []Record{data(1, 1, 0), data(2, 1, 0), data(3, 2, 0), data(4, 2, 0)})
+	offset := int64(40)
+	for _, n := range []int{1, 2, 3, 4, 1, 3} { // the newest do not come again
+		r := data(n, (n+1)/2, 0)
+		r.Topic, r.Partition, r.Offset = []string{"first", "second"}[(n-1)/2], int32(5+(n-1)/2), offset
+		offset++
+		v.Note(r)
+	}
+	var got []Failure
+	for _, f := range v.Failures() {
+		if f.Topic != "" {
+			got = append(got, f)
+		}
+	}
+	problem := "the last event is number 1 of the key's 2, and number 2 came before"
+	want := []Failure{
+		{"first", 5, 44, string(data(1, 1, 0).Key), 2, true, problem},
+		{"second", 6, 45, string(data(3, 2, 0).Key), 2, true, problem},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("have %+v, want %+v", got, want)
+	}
+}
+
 // What is not required may be missing, may come, and is still compared.
 func TestReplayNotRequired(t *testing.T) {
 	v := &Replay{}

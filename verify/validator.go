@@ -25,6 +25,7 @@ type Failure struct {
 	// Expected is of which record a failure of Replay is: the number among those of the key, in the order of Expect. It
 	// is 0 where there is none.
 	Expected int
+	Lacking  bool // that record did not come, or not again: a place is that of another one
 	Problem  string
 }
 

@@ -78,7 +78,7 @@ func (v *verification) checks(t *judgedTopic) *checks {
 		validator: c.unique,
 	}, {
 		name:      "order",
-		promise:   "on each partition, a shard's events are in order, each once, and no segment is after a later one",
+		promise:   "on each partition, no segment is after a later one, and a shard's events are in order, each once",
 		unless:    cmp.Or(indistinct, when(!headers, "the position is in a header, and BRIDGE_HEADERS=none")),
 		validator: order,
 		first:     true,

@@ -529,7 +529,7 @@ type inquiry struct {
 	seen  map[string]int        // how many expected records of these keys came so far
 }
 
-// question is a failure, and the record of the topic, if the failure is at one.
+// question is a failure, and the record of the topic that is not as expected, if one is.
 type question struct {
 	failure *verify.Failure
 	record  *verify.Record
@@ -549,7 +549,7 @@ func (v *verification) inquire(ctx context.Context, t *judgedTopic, r *Report) e
 			continue
 		}
 		x := question{failure: f}
-		if f.Topic != "" {
+		if !f.Lacking {
 			at := slices.IndexFunc(t.feed.wrong, func(r verify.Record) bool {
 				return r.Partition == f.Partition && r.Offset == f.Offset
 			})

@@ -115,13 +115,19 @@ func (r *Report) fill(t *judgedTopic) {
 			plain.Count(n, "record"), when(ordered, ", in the same order"))
 	}
 	r.Scans = checks.scan.Rows()
+	repeats := ""
+	if n := checks.unique.Again; n > 0 {
+		repeats = fmt.Sprintf(", but for %s that bridge seek repeats", plain.Number(n))
+	} else if t.v.Bounded && len(t.seeks) > 0 { // nobody counts them
+		repeats = ", but for those that bridge seek repeats"
+	}
 	eventless := checks.scan.Checked() == r.Records // there is nothing to check in events yet
 	for _, k := range checks.all {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
 		if k.unless == "" {
 			c.judge(k.validator.Checked(), k.validator.Failures())
-			if again := checks.unique.Again; k.name == "unique" && again > 0 {
-				c.Promise += fmt.Sprintf(", but for %s that bridge seek repeats", plain.Number(again))
+			if k.name == "unique" || k.name == "order" {
+				c.Promise += repeats
 			}
 			if k.name == "replay" && c.Status == Holds && feed.Required == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
+	"blobfeed/verify"
 )
 
 // Nothing says of a copy which events a seek has brought again, but the copy itself: that a key ends on an older event
@@ -31,8 +33,22 @@ func TestCopyAfterASeek(t *testing.T) {
 			if !lost.put(s.victim(c)) {
 				t.Fatal("there is no place for it")
 			}
-			if rs, of := s.verify(t, c, true, true); of["replay"] != Broken {
+			rs, of := s.verify(t, c, true, true)
+			if of["replay"] != Broken {
 				t.Errorf("%s: not found: %s", lost.name, shown(t, rs))
+			}
+			s.names(t, c, rs)
+			repeats := regexp.MustCompile(` in order, each once.*, but for .* that bridge seek repeats`)
+			if of["order"] != "" && repeats.MatchString(shown(t, rs)) != s.base.Kafka.Transactional {
+				t.Errorf("order: %s", shown(t, rs))
+			}
+			bounded := *s
+			bounded.base = new(verification)
+			*bounded.base = *s.base
+			bounded.base.Bounded = true
+			if rs, of := bounded.verify(t, s.clone(), false, true); of["order"] != "" &&
+				!strings.Contains(shown(t, rs), " in order, each once, but for those that bridge seek repeats (") {
+				t.Errorf("order: %s", shown(t, rs))
 			}
 			if settings == "RESOLVED_TO=topic" { // its markers would have to end, too
 				return
@@ -55,6 +71,52 @@ func TestCopyAfterASeek(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// names checks the failure of a key whose newest event does not come again. Its place is that of the key's last record,
+// also if that one differs, and it says where the newest is in the feed.
+func (s *scene) names(t *testing.T, c *copied, rs []*Report) {
+	t.Helper()
+	find := func(rs []*Report) (f verify.Failure) {
+		for _, k := range rs[0].Checks {
+			for _, x := range k.Failures {
+				if strings.HasPrefix(x.Problem, "the last event is number ") {
+					f = x
+				}
+			}
+		}
+		return f
+	}
+	f := find(rs)
+	records := c.topics[written].records[f.Partition]
+	ofKey := func(r *kgo.Record) bool { return string(r.Key) == f.Key }
+	last := len(records) - 1
+	for last > 0 && !ofKey(records[last]) {
+		last--
+	}
+	if last < 0 || f.Topic != written || f.Offset != records[last].Offset {
+		t.Fatalf("it does not name the last record of the key: %s", shown(t, rs))
+	}
+	var newest *kgo.Record
+	for _, r := range s.topics[written].records[f.Partition] {
+		if ofKey(r) {
+			newest = r
+		}
+	}
+	told := func(f verify.Failure) bool {
+		at := "; in the feed it is at " + header(newest, "position")
+		if id := header(newest, "ce_id"); id != "" {
+			return strings.HasSuffix(f.Problem, " came before"+at+", with id "+id)
+		}
+		return strings.Contains(f.Problem, " came before"+at)
+	}
+	if !told(f) {
+		t.Errorf("it does not name the place in the feed: %s", f)
+	}
+	records[last] = changed(records[last], func(r *kgo.Record) { r.Timestamp = r.Timestamp.Add(time.Hour) })
+	if rs, _ := s.verify(t, c, true, true); !told(find(rs)) || !strings.Contains(shown(t, rs), "timestamp is ") {
+		t.Errorf("the last record differs: %s", shown(t, rs))
 	}
 }
 
