@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/plain"
 )
 
 // Format is the encoding of values.
@@ -324,6 +326,10 @@ func (o *Options) validateColumns() (errs []error) {
 		errs = append(errs, errors.New("columns: list either the columns to keep or, with !, those to leave out"))
 	}
 	all := blobs("", Micros).columns
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
 	for _, name := range slices.Concat(o.Columns, o.Exclude) {
 		i := slices.IndexFunc(all, func(c column) bool { return c.name == name })
 		switch {
@@ -331,7 +337,11 @@ func (o *Options) validateColumns() (errs []error) {
 			errs = append(errs, fmt.Errorf("columns: %s is no column of the row but part of the envelope: "+
 				"see the settings OPTIONS and ENVELOPE", name))
 		case i < 0:
-			errs = append(errs, fmt.Errorf("columns: there is no column %s; docs/events.md lists them", name))
+			advice := "docs/events.md lists them"
+			if near := plain.Nearest(name, names, 2); near != "" {
+				advice = "did you mean " + near + "?"
+			}
+			errs = append(errs, fmt.Errorf("columns: there is no column %s; %s", name, advice))
 		case slices.Contains(o.Exclude, name) && name == "path":
 			errs = append(errs, errors.New("columns: path is the key, which every row has: remove !path"))
 		case slices.Contains(o.Columns, name) && isMap(all[i].field) && o.Maps == MapsOmit:

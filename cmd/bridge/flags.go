@@ -85,15 +85,16 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 	}
 }
 
-// invalid is how package flag reports a value that does not parse.
-var invalid = regexp.MustCompile(`^(invalid value .* for flag -(\S+)): parse error$`)
+// invalid is how package flag reports a value that it does not accept.
+var invalid = regexp.MustCompile(`^(invalid (?:boolean )?value .* for (?:flag )?)-(\S+): (.*)$`)
 
-// explained says what a flag wants in place of "parse error", and which flag a mistyped one may be.
+// explained says what a flag wants in place of "parse error", and which flag a mistyped one may be. It names flags
+// with two dashes, as the help of the settings does.
 func explained(fs *flag.FlagSet, err error) error {
 	if name, is := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); is {
 		var names []string
 		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-		if near := config.Nearest(name, names, 2); near != "" {
+		if near := plain.Nearest(name, names, 2); near != "" {
 			return fmt.Errorf("unknown flag --%s (did you mean --%s?)", name, near)
 		}
 		return fmt.Errorf("unknown flag --%s", name)
@@ -105,27 +106,28 @@ func explained(fs *flag.FlagSet, err error) error {
 	if m == nil {
 		return err
 	}
-	value, ok := fs.Lookup(m[2]).Value.(flag.Getter)
-	if !ok {
-		return err
+	why := m[3]
+	if value, ok := fs.Lookup(m[2]).Value.(flag.Getter); ok && why == "parse error" {
+		switch value.Get().(type) {
+		case time.Duration:
+			why = "want a duration such as 2s or 5m"
+		case bool:
+			why = "want true or false"
+		default:
+			why = "want a number"
+		}
 	}
-	want := "a number"
-	if _, is := value.Get().(time.Duration); is {
-		want = "a duration such as 2s or 5m"
-	}
-	return fmt.Errorf("%s: want %s", m[1], want)
+	return fmt.Errorf("%s--%s: %s", m[1], m[2], why)
 }
 
 // parsePlace parses the place in the feed that a flag names. The words are those that the verb itself knows.
 func parsePlace(flag, text string, words ...string) (history.Target, error) {
-	place, err := history.ParseTarget(text)
+	place, err := history.ParseTarget(text, words...)
 	if err == nil {
 		return place, nil
 	}
-	if near := config.Nearest(text, append(words, "earliest"), 2); near != "" {
+	if near := plain.Nearest(text, append(words, "earliest"), 2); near != "" {
 		err = fmt.Errorf("%q is no place in the feed; did you mean %s?", text, near)
-	} else if len(words) > 0 {
-		err = fmt.Errorf("%w (or %s)", err, strings.Join(words, ", "))
 	}
 	return place, &usageError{fmt.Errorf("--%s: %w", flag, err)}
 }

@@ -195,7 +195,7 @@ func unknown(errs, stderr io.Writer, name string) {
 			begun = v.name
 		}
 	}
-	if best := cmp.Or(meant[name], begun, config.Nearest(name, names, 2)); best != "" {
+	if best := cmp.Or(meant[name], begun, plain.Nearest(name, names, 2)); best != "" {
 		fmt.Fprintf(errs, "bridge: unknown verb %q; did you mean %s?\n", name, best)
 		return
 	}

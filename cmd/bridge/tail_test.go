@@ -104,11 +104,15 @@ func TestTailEnds(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"--from soon": `--from: "soon" is neither a segment`, "--limit -1": "--limit -1: want a number",
-		"--from 2300-01-01T00:00:00Z": "its year is out of range: want 1970 to 2261",
-		"--from 2020/13/01/0000":      `"2020/13/01/0000" is no time: month out of range`,
-		"--from 2020-13-01":           `"2020-13-01" is no time: month out of range`, "--from 2020-05-01T25:00:00Z": "hour out of range",
-		"--limit many": `invalid value "many" for flag -limit: want a number`,
-		"--output xml": "--output xml",
+		"--from 2300-01-01T00:00:00Z":            "its year is out of range: want 1970 to 2261",
+		"--from 2020/13/01/0000":                 `"2020/13/01/0000" is no time: its month is out of range`,
+		"--from 2020-13-01":                      `"2020-13-01" is no time: its month is out of range`,
+		"--from 2020-05-01T25:00:00Z":            "its hour is out of range",
+		"--from 2020-02-30":                      "--from: \"2020-02-30\" is no time: its day is out of range\n",
+		"--from 12026-01-01T00:00:00Z":           `"12026-01-01T00:00:00Z" is no time: its year is out of range: want 1970 to 2261`,
+		"--from 99999999999999999999.0000000000": "0000000000\" is no time: its year is out of range: want 1970 to 2261",
+		"--limit many":                           `invalid value "many" for flag --limit: want a number`,
+		"--output xml":                           "--output xml",
 	} {
 		if code, _, stderr := call(t, append([]string{"tail"}, strings.Fields(args)...)...); code != exitUsage ||
 			!strings.Contains(stderr, says) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"blobfeed/internal/plain"
 )
 
 // FileError is a settings file that cannot be read. Its settings are then missing.
@@ -239,7 +241,7 @@ func (d *document) unknownGroup(settings *yaml.Node) error {
 			continue
 		}
 		known := append(slices.Clone(grouped), fleetKey)
-		if near := Nearest(strings.ToLower(key.Value), known, 2); near != "" {
+		if near := plain.Nearest(strings.ToLower(key.Value), known, 2); near != "" {
 			return d.at(key.Line, "%s: unknown group of settings; did you mean %s?", key.Value, near)
 		}
 		return d.at(key.Line, "%s: unknown group of settings; want %s", key.Value, strings.Join(known, ", "))

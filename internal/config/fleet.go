@@ -89,7 +89,7 @@ func (d *document) chosen() (*member, error) {
 		}
 		names = append(names, m.name)
 	}
-	near := Nearest(name, names, 3)
+	near := plain.Nearest(name, names, 3)
 	list := strings.Join(names[:min(len(names), listedNames)], ", ")
 	if more := len(names) - listedNames; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)

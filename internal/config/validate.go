@@ -141,7 +141,7 @@ func (c *Config) validateFilter(p *problems) {
 	for _, written := range c.EventTypes {
 		written = strings.TrimPrefix(written, not)
 		lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
-		near := likely[Nearest(lower, slices.Collect(maps.Keys(likely)), 2)]
+		near := likely[plain.Nearest(lower, slices.Collect(maps.Keys(likely)), 2)]
 		if near == "" {
 			near = likely["blob"+lower]
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +40,7 @@ func ParseStart(s string) (Start, error) {
 	return Start{at: at}, err
 }
 
-// rangeError is a time that does not exist, is incomplete, or that an "updated" cannot express.
+// rangeError is a time that does not exist, is incomplete, or that an "updated" cannot express; or a segment.
 type rangeError struct{ text, reason string }
 
 func (e *rangeError) Error() string { return fmt.Sprintf("%q is no time: %s", e.text, e.reason) }
@@ -46,9 +48,22 @@ func (e *rangeError) Error() string { return fmt.Sprintf("%q is no time: %s", e.
 // outOfRange returns what is wrong with a text of which only a number did not parse; nil for other errors.
 func outOfRange(text string, err error) error {
 	if e, is := errors.AsType[*time.ParseError](err); is && strings.HasSuffix(e.Message, "out of range") {
-		return &rangeError{text, strings.TrimPrefix(e.Message, ": ")}
+		return &rangeError{text, "its " + strings.TrimSuffix(e.Message[2:], "out of range") + "is out of range"}
 	}
 	return nil
+}
+
+// wrongYear is what is wrong with a time that an "updated" cannot express.
+const wrongYear = "its year is out of range: want 1970 to 2261"
+
+// longYear matches a date that package time does not parse, since its year has more than four digits.
+var longYear = regexp.MustCompile(`^\d{5,}[-/]\d\d[-/]\d\d`)
+
+// distant reports whether a text is a time after the year 9999, or an "updated" of more nanoseconds than there are.
+func distant(s string) bool {
+	wall, _, _ := strings.Cut(s, ".")
+	_, err := strconv.ParseInt(wall, 10, 64)
+	return errors.Is(err, strconv.ErrRange) || longYear.MatchString(s)
 }
 
 // ParseTime parses an RFC 3339 time, a date, which is its first moment in UTC, or the text of an "updated".
@@ -56,7 +71,7 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		t, err := time.Parse(layout, s)
 		if err == nil && (t.Year() < 1970 || t.Year() > 2261) {
-			return envelope.Timestamp{}, &rangeError{s, "its year is out of range: want 1970 to 2261"}
+			return envelope.Timestamp{}, &rangeError{s, wrongYear}
 		}
 		if err == nil {
 			return envelope.Timestamp{Wall: t.UnixNano()}, nil
@@ -70,6 +85,12 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 	}
 	if at, err := envelope.ParseTimestamp(s); err == nil {
 		return at, nil
+	}
+	if distant(s) {
+		return envelope.Timestamp{}, &rangeError{s, wrongYear}
+	}
+	if seg, err := source.ParseSegment(s); err == nil && s != "" {
+		return envelope.Timestamp{}, &rangeError{s, "it names a segment: write " + seg.Time().Format(time.RFC3339)}
 	}
 	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z or 2026-01-31, "+
 		"nor the text of an \"updated\"", s)

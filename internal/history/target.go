@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"blobfeed/envelope"
@@ -17,8 +18,9 @@ type Target struct {
 	at      envelope.Timestamp // zero: a segment from its first event on, or the earliest there is
 }
 
-// ParseTarget parses a segment (2026/01/31/1200), a time, the text of an "updated", or earliest.
-func ParseTarget(s string) (Target, error) {
+// ParseTarget parses a segment (2026/01/31/1200), a time, the text of an "updated", or earliest. An error names the
+// other words, which the caller knows, too.
+func ParseTarget(s string, words ...string) (Target, error) {
 	if s == "earliest" {
 		return Target{text: s}, nil
 	}
@@ -34,7 +36,8 @@ func ParseTarget(s string) (Target, error) {
 	}
 	if err != nil {
 		return Target{}, fmt.Errorf("%q is neither a segment such as 2026/01/31/1200, nor a time such as "+
-			"2026-01-31T12:00:00Z or 2026-01-31, nor the text of an \"updated\", nor earliest", s)
+			"2026-01-31T12:00:00Z or 2026-01-31, nor the text of an \"updated\", nor %s", s,
+			strings.Join(append([]string{"earliest"}, words...), ", nor "))
 	}
 	return Target{text: at.String(), at: at}, nil
 }

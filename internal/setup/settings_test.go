@@ -111,7 +111,10 @@ func TestOutputProblems(t *testing.T) {
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
 		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{
 			"BRIDGE_HTTP_CERT_FILE: set it together with BRIDGE_HTTP_KEY_FILE", "BRIDGE_HTTP_HOSTS: want host names"}},
-		{map[string]string{"COLUMNS": "path,size"}, []string{"BRIDGE_COLUMNS: there is no column size"}},
+		{map[string]string{"COLUMNS": "path,size"}, []string{"BRIDGE_COLUMNS: there is no column size; docs"}},
+		{map[string]string{"COLUMNS": "etagg"}, []string{"BRIDGE_COLUMNS: there is no column etagg; did you mean etag?"}},
+		{map[string]string{"START": "2020/03/01/0000"}, []string{
+			`BRIDGE_START: "2020/03/01/0000" is no time: it names a segment: write 2020-03-01T00:00:00Z`}},
 		{map[string]string{"KAFKA_TLS_ENABLED": "true", "KAFKA_TLS_CA_FILE": "none.pem"},
 			[]string{"BRIDGE_KAFKA_TLS_CA_FILE: reading the certificates of authorities: open none.pem"}},
 		{map[string]string{"KAFKA_TLS_ENABLED": "true", "KAFKA_TLS_CERT_FILE": "c.pem", "KAFKA_TLS_KEY_FILE": "k.pem"},
