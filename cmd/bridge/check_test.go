@@ -225,7 +225,10 @@ func TestCheckOfAStartBehindTheFeed(t *testing.T) {
 	for start, want := range map[string]string{
 		"2100-01-01": "warning  start         BRIDGE_START is in the future, 2100-01-01T00:00:00Z: nothing is",
 		"2021-01-01": "warning  start         the feed has no segment from BRIDGE_START on, 2021-01-01T00:00:00Z: nothing",
-		"2020-01-01": "ok       state         there is no progress yet: run starts at 2020-01-01\n",
+		"2020-05-27": "ok       state         there is no progress yet: run starts at 2020-05-27 (the first segment " +
+			"from then on is 2020/05/27/1500)\n",
+		"2020-05-27T15:00:00Z":           "there is no progress yet: run starts at 2020-05-27T15:00:00Z\n",
+		"1590595200000000001.0000000000": "there is no progress yet: run starts at 2020-05-27T16:00:00Z\n",
 	} {
 		setenv(t, "BRIDGE_START", start)
 		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, want) {

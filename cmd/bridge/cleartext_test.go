@@ -21,11 +21,11 @@ func TestClearTextIsTold(t *testing.T) {
 	code, _, log := call(t, "run", "--once")
 	start := log[:strings.Index(log, "\n")]
 	if code != exitOK || !strings.Contains(start, `"level":"WARN","msg":"starting"`) || !strings.Contains(start,
-		"BRIDGE_KAFKA_TLS_ENABLED=true") {
+		"unencrypted: set BRIDGE_KAFKA_TLS_ENABLED=true") {
 		t.Errorf("exit code %d: %s", code, log)
 	}
 	_, out, _ := call(t, "check")
-	if !strings.Contains(out, "security") || !strings.Contains(out, "BRIDGE_KAFKA_TLS_ENABLED=true") {
-		t.Errorf("check: %s", out)
+	if !strings.Contains(out, "security") || !strings.Contains(out, " -> set BRIDGE_KAFKA_TLS_ENABLED=true\n") {
+		t.Errorf("check has no line for the remedy: %s", out)
 	}
 }

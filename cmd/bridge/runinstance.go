@@ -277,7 +277,11 @@ func (i *instance) announce() {
 	c := i.config
 	starting := i.log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", i.options.Feed.ID,
 		"topic", c.Topic, "delivery", c.Delivery)
-	if dangers := c.Insecure(); len(dangers) > 0 {
+	var dangers []string // an error would be {} in JSON
+	for _, danger := range c.Insecure() {
+		dangers = append(dangers, danger.Error())
+	}
+	if len(dangers) > 0 {
 		starting.Warn("starting", "insecure", dangers)
 	} else {
 		starting.Info("starting")

@@ -25,7 +25,7 @@ type Bridge struct {
 	Dir          string        // with a copy of the feed; "": the feed is elsewhere
 	Kafka        *kafka.Client
 	Registry     *kafka.Registry // nil: none is needed
-	Insecure     []string        // settings that leave something unencrypted or unchecked
+	Insecure     []error         // settings that leave something unencrypted or unchecked
 	LongestTopic int             // bytes of the longest name that the template can make
 
 	sample []source.Event   // the first of the feed
@@ -45,7 +45,8 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 		fs.scan(ctx, b.Options)
 	}
 	for _, danger := range b.Insecure {
-		fs.Add("security", Warning, danger, "")
+		text, do := plain.SplitRemedy(danger)
+		fs.Add("security", Warning, text, do)
 	}
 	if len(b.Kafka.Brokers) == 0 {
 		fs.Add("kafka", Failed, "BRIDGE_KAFKA_BROKERS is not set",

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,8 +106,16 @@ func (ck *checker) advice(err error) string {
 }
 
 func (ck *checker) unreached(status Status, what string, err error) {
-	text, do := plain.SplitRemedy(err) // credentials have one of their own
+	text, do := plain.SplitRemedy(without(what, err)) // credentials have one of their own
 	ck.Add("kafka", status, what+": "+text, cmp.Or(do, ck.advice(err)))
+}
+
+// without returns the error of a connection to address, which the caller names.
+func without(address string, err error) error {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Addr != nil && op.Addr.String() == address {
+		return op.Err
+	}
+	return err
 }
 
 // reach asks every broker that the settings name, and every one that those name in turn: brokers send clients to what
@@ -141,7 +151,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 	}
 	for _, b := range m.Brokers {
 		if _, err := ask[*kmsg.ApiVersionsResponse](ctx, ck.cl.Broker(int(b.NodeID)), versionsRequest()); err != nil {
-			ck.Add("kafka", Failed, fmt.Sprintf("broker %d, which advertises %s:%d: %v", b.NodeID, b.Host, b.Port, err),
+			at := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+			ck.Add("kafka", Failed, fmt.Sprintf("broker %d, which advertises %s: %v", b.NodeID, at, without(at, err)),
 				"the brokers' advertised.listeners must name addresses that this machine reaches; "+ck.advice(err))
 		} else if ck.broker == nil {
 			if all, err := ck.admin().DescribeBrokerConfigs(ctx, b.NodeID); err == nil && len(all) == 1 {

@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 			s.client.Brokers = append(slices.Clone(s.client.Brokers), "127.0.0.1:1")
 		}, ""},
 		{"all brokers are named wrong", nil, func(s *scene) { s.client.Brokers = []string{"127.0.0.1:1"} },
-			"kafka: 127.0.0.1:1"},
+			"kafka: 127.0.0.1:1: connect: connection refused"},
 		{"a topic that was created again", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "t", Partitions: 6}, had: true}
 		}, "topic: t has 3 partitions and had 6: it was deleted and created again, and its records are gone; give it as " +

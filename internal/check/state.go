@@ -51,19 +51,15 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		status, start := OK, ck.bridge.Records.Frozen[offsets.FrozenStart]
-		begins := "run starts at " + start
-		if beyond, do := ck.start(ctx, start); beyond != "" {
-			ck.Add("start", Warning, beyond, do)
-		}
+		verdict, begins := OK, "run starts at "+ck.start(ctx, ck.bridge.Records.Frozen[offsets.FrozenStart])
 		if end, oldest := ck.bridge.Feed.End.Wall, ck.oldest(ctx); end > 0 && end < oldest.UnixNano() {
-			status, begins = Warning, begins+" and ends at "+ck.bridge.Records.Frozen[offsets.FrozenEnd]+
+			verdict, begins = Warning, begins+" and ends at "+status.Place(ck.bridge.Records.Frozen[offsets.FrozenEnd])+
 				", before the first segment, "+oldest.UTC().Format(time.RFC3339)+": it delivers nothing"
 		}
 		if ck.bridge.Feed.InitialScan == bridge.ScanYes || ck.bridge.Feed.InitialScan == bridge.ScanOnly {
 			begins = "run begins with a scan of the account"
 		}
-		ck.Add("state", status, "there is no progress yet: "+begins, "")
+		ck.Add("state", verdict, "there is no progress yet: "+begins, "")
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
@@ -96,23 +92,27 @@ func (ck *checker) lastError(ctx context.Context) {
 	}
 }
 
-// start returns why a first start at a time would deliver nothing, and what to do about it; "" if it would.
-func (ck *checker) start(ctx context.Context, start string) (why, do string) {
+// start describes where a first start begins, and warns if it would deliver nothing there.
+func (ck *checker) start(ctx context.Context, start string) string {
 	ts, err := history.ParseTime(start)
 	at := time.Unix(0, ts.Wall).UTC()
 	switch {
 	case err != nil: // earliest or latest
 	case at.After(ck.now):
-		why = "BRIDGE_START is in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then"
-		return why, earlier
-	case ck.now.Sub(at) > status.Published:
+		ck.Add("start", Warning, "BRIDGE_START is in the future, "+at.Format(time.RFC3339)+
+			": nothing is delivered until then", earlier)
+	default:
 		h := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval)
 		// An error is a finding of the feed.
-		if _, more, err := h.Next(ctx, history.Before(ts)); err == nil && !more {
-			return status.NothingFromStart(at), earlier
+		first, more, err := h.Next(ctx, history.Before(ts))
+		if err == nil && !more && ck.now.Sub(at) > status.Published {
+			ck.Add("start", Warning, status.NothingFromStart(at), earlier)
+		}
+		if err == nil && more && first.Time().After(at) {
+			return fmt.Sprintf("%s (the first segment from then on is %s)", status.Place(start), first)
 		}
 	}
-	return "", ""
+	return status.Place(start)
 }
 
 // earlier is the remedy of a start that the feed does not have.

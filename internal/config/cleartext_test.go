@@ -71,7 +71,7 @@ func TestClearText(t *testing.T) {
 			continue
 		}
 		for i, part := range c.dangers {
-			if !strings.Contains(dangers[i], part) {
+			if !strings.Contains(dangers[i].Error(), part) {
 				t.Errorf("%s: %q", name, dangers[i])
 			}
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -280,28 +281,29 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Insecure returns what is dangerous in the access to Kafka, the account and the registry, although it works.
-func (c *Config) Insecure() (dangers []string) {
+// Insecure returns what is dangerous in the access to Kafka, the account and the registry, although it works. Each has
+// a remedy.
+func (c *Config) Insecure() (dangers []error) {
+	danger := func(what, do string) { dangers = append(dangers, plain.WithRemedy(errors.New(what), do)) }
+	const encrypt = "set BRIDGE_KAFKA_TLS_ENABLED=true"
 	switch remote := slices.ContainsFunc(c.KafkaBrokers, remoteBroker); {
 	case c.KafkaTLSEnabled:
 	case c.KafkaSASLMechanism == "PLAIN", c.KafkaSASLMechanism == "OAUTHBEARER":
-		dangers = append(dangers, "the credentials for Kafka are sent unencrypted: set BRIDGE_KAFKA_TLS_ENABLED=true")
+		danger("the credentials for Kafka are sent unencrypted", encrypt)
 	case strings.HasPrefix(c.KafkaSASLMechanism, "SCRAM"):
-		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, "+
-			"and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
+		danger("Kafka is reached unencrypted: the password can be guessed from what is sent, and the connection "+
+			"taken over", encrypt)
 	case remote:
-		dangers = append(dangers, "Kafka is reached unencrypted: anybody on the network path can read and change "+
-			"everything; set BRIDGE_KAFKA_TLS_ENABLED=true")
+		danger("Kafka is reached unencrypted: anybody on the network path can read and change everything", encrypt)
 	}
 	if len(c.clearRegistries()) > 0 {
-		dangers = append(dangers,
-			"the credentials for the schema registry are sent unencrypted: use https in BRIDGE_REGISTRY_URL")
+		danger("the credentials for the schema registry are sent unencrypted", "use https in BRIDGE_REGISTRY_URL")
 	}
 	if c.clearSignature() {
-		dangers = append(dangers, "the shared access signature is sent unencrypted: use https for the storage service")
+		danger("the shared access signature is sent unencrypted", "use https for the storage service")
 	}
 	if strings.HasPrefix(c.KafkaSASLTokens, "http://") {
-		dangers = append(dangers, "the client secret is sent unencrypted: use https in BRIDGE_KAFKA_SASL_TOKENS")
+		danger("the client secret is sent unencrypted", "use https in BRIDGE_KAFKA_SASL_TOKENS")
 	}
 	return dangers
 }

@@ -42,7 +42,7 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, ", history lost %s", plain.Count(p.Gaps, "time"))
 		}
 		if p.Seek != nil {
-			b.WriteString(", after a seek to " + place(p.Seek.To))
+			b.WriteString(", after a seek to " + Place(p.Seek.To))
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
 			moment(p.Resolved, s.Now), moment(p.Event, s.Now), s.ahead())
@@ -102,8 +102,8 @@ func (s *Status) ahead() string {
 	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"
 }
 
-// place describes where a seek goes: a segment, a time in the form of an "updated", or earliest.
-func place(to string) string {
+// Place describes where delivery begins: a segment, a time in the form of an "updated", or earliest.
+func Place(to string) string {
 	if at, err := envelope.ParseTimestamp(to); err == nil {
 		return time.Unix(0, at.Wall).UTC().Format(time.RFC3339)
 	}

@@ -85,7 +85,7 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 		return Verdict{Code: CatchingUp, Text: "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
 	}
 	if to := s.Position.Seek; to != nil && s.Position.Current == "" {
-		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from " + place(to.To) +
+		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from " + Place(to.To) +
 			" on, where bridge seek has moved the bridge"}
 	}
 	if s.Position.sought {
@@ -194,7 +194,7 @@ func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, fut
 	}
 	if seek := f.Seek; seek != nil {
 		if to := f.Completed.Time(); seek.To != "earliest" && to.After(now) {
-			return "bridge seek has moved the bridge into the future, to " + place(seek.To) +
+			return "bridge seek has moved the bridge into the future, to " + Place(seek.To) +
 				": nothing is delivered until then", true
 		}
 		if !f.Moving && (delivered || now.Sub(f.Time) >= found) {
@@ -243,7 +243,7 @@ func (s *Status) Open() Problem {
 
 // NothingFrom says that the feed has nothing where a seek has moved the bridge.
 func NothingFrom(seek *offsets.Seek) string {
-	return "the feed has no segment from " + place(seek.To) + " on, where bridge seek has moved the bridge: nothing " +
+	return "the feed has no segment from " + Place(seek.To) + " on, where bridge seek has moved the bridge: nothing " +
 		"is delivered until it has one"
 }
 
