@@ -91,9 +91,13 @@ func TestConfigIsWhatRunNeeds(t *testing.T) {
 		if err := s.Disallow(t.Context(), acl); err != nil {
 			t.Fatal(err)
 		}
+		want, status := 1, check.Failed
+		if strings.HasSuffix(acl, " transactional-id "+name+"-check") { // run does without it
+			want, status = 0, check.Warning
+		}
 		checked(t, settings, func(code int, found check.Findings) bool {
-			return code == 1 && slices.ContainsFunc(found, func(f check.Finding) bool {
-				return f.Status == check.Failed && f.Check == "acl"
+			return code == want && slices.ContainsFunc(found, func(f check.Finding) bool {
+				return f.Status == status && f.Check == "acl"
 			})
 		})
 		if err := s.Allow(t.Context(), acl); err != nil {
