@@ -14,15 +14,25 @@ import (
 // turns answers the first read at once. Each later one waits for its answer: bytes, or an error.
 type turns struct {
 	*memory
-	asked   chan int64
-	answers chan error
+	asked chan turn
+}
+
+// turn is a read that waits. Who gave it up needs no answer.
+type turn struct {
+	at     int64
+	answer chan error
 }
 
 func (s *turns) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	if offset > 0 {
-		s.asked <- offset
+		waits := turn{offset, make(chan error, 1)}
 		select {
-		case err := <-s.answers:
+		case s.asked <- waits:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		select {
+		case err := <-waits.answer:
 			if err != nil {
 				return 0, err
 			}
@@ -41,14 +51,13 @@ func TestReadsAhead(t *testing.T) {
 	for part := range slices.Chunk(ids, 3) {
 		chunk = append(chunk, block(part...)...)
 	}
-	store := &turns{&memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}, make(chan int64),
-		make(chan error)}
+	store := &turns{&memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}, make(chan turn)}
 	r, b := begun(t, store, size)
 	var asked []int64
 	for len(asked) < 3 {
 		select {
-		case at := <-store.asked:
-			asked = append(asked, at)
+		case waits := <-store.asked:
+			asked = append(asked, waits.at)
 		case <-time.After(10 * time.Second):
 			t.Fatalf("read ahead at %d, want three parts", asked)
 		}
@@ -67,13 +76,13 @@ func TestReadsAhead(t *testing.T) {
 	reset := errors.New("reset by peer")
 	go func() {
 		known := map[int64]bool{}
-		for at := range store.asked {
+		for waits := range store.asked {
 			var err error
-			if !known[at] && len(known)%2 == 0 {
+			if !known[waits.at] && len(known)%2 == 0 {
 				err = reset
 			}
-			known[at] = true
-			store.answers <- err
+			known[waits.at] = true
+			waits.answer <- err
 		}
 	}()
 	var all []string
