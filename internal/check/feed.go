@@ -186,6 +186,7 @@ func (fs *Findings) copied(
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(shards)) {
 		switch have := shards[prefix]; {
+		case slices.Contains(b.lacks, have.segment): // run does not get there
 		case !named[prefix] && have.segment != open:
 			lost = append(lost, have.sample)
 		case have.segment != oldest && (have.lowest > 0 || have.most >= have.count):

@@ -323,6 +323,10 @@ func TestSnapshotOfLeases(t *testing.T) {
 		!p.Event.Equal(last) {
 		t.Errorf("position %+v", p)
 	}
+	m.History(bridge.History{Newest: segment.Time().Add(-time.Hour)})
+	if p := m.Snapshot().Position; p.Newest != segment.String() || *p.Behind != 0 {
+		t.Errorf("a look from before the current segment: %+v", p)
+	}
 	if len(s.Topics) != 1 || s.Topics[0].Name != "changes" || s.Topics[0].Partitions != 6 {
 		t.Errorf("topics %+v", s.Topics)
 	}

@@ -98,6 +98,9 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 	if !beyond {
 		s.Position.Headroom = seconds(h.Headroom)
 	}
+	if !moved && newest.Compare(at) < 0 { // it has been delivered since the look
+		newest = at
+	}
 	if !h.Newest.IsZero() && at != (source.Segment{}) && !(moved && newest == at) {
 		s.Position.Newest = newest.String()
 		s.Position.Behind = seconds(max(0, h.Newest.Sub(at.Time())))

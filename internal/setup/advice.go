@@ -48,7 +48,8 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 		do = fmt.Sprintf("bridge dump --at %d %s shows whether the service's copy has it, too; "+
 			"BRIDGE_ON_ERROR=dead_letter puts these bytes into the dead-letter topic and continues behind them; "+
 			"runbook: BridgeDamage in docs/operations.md", damage.Offset, damage.Blob)
-	case copied && errors.As(err, new(*json.SyntaxError)) && document.MatchString(err.Error()):
+	case copied && errors.As(err, new(*json.SyntaxError)) && document.MatchString(err.Error()),
+		copied && errors.Is(err, source.ErrNotFound) && strings.Contains(err.Error(), "reading idx/"):
 		do = "copy the container $blobchangefeed again"
 	case errors.Is(err, offsets.ErrLapsed):
 		do = "if this happens again, raise BRIDGE_SESSION_TIMEOUT"

@@ -39,6 +39,7 @@ func TestAdvised(t *testing.T) {
 		{account, &recorded, "bridge scan --sweep"},
 		{copied, &recorded, "if there is a copy"},
 		{copied, fmt.Errorf("parsing meta/segments.json: %w", &json.SyntaxError{}), "copy the container"},
+		{copied, fmt.Errorf("reading idx/segments/a/meta.json: %w", source.ErrNotFound), "copy the container"},
 		{account, event(&pipeline.TooLargeError{Topic: "t"}), "raise it, or set BRIDGE_ON_ERROR=dead_letter"},
 		{account, event(errors.New("no blob")), "bridge dump --at 120 log/x.avro shows it; BRIDGE_ON_ERROR=dead_letter"},
 		{account, event(plan.WithinLimit("t", 6)), "raise BRIDGE_TOPIC_LIMIT"},
