@@ -196,7 +196,7 @@ func TestReplayOfTableWithRepeats(t *testing.T) {
 	}
 }
 
-// A key that ends on an older event is told with the place of that one, and with the number of the newest.
+// If the last record of a key is of an older event, the report has its place, and the number of the newest event.
 func TestReplayNamesTheLastRecord(t *testing.T) {
 	v := replayed(&Replay{Repeats: true}, []Record{data(1, 1, 0), data(2, 1, 0), data(3, 2, 0), data(4, 2, 0)})
 	offset := int64(40)

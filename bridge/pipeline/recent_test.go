@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The last records of a transaction are kept, the newest first, whichever partition was acknowledged last. They outlive their block, whose arrays are used again,
-// and take little memory however long keys are.
+// The last records of a transaction are kept, the newest first, whichever partition was acknowledged last. They outlive
+// their block, whose arrays are used again, and take little memory however long keys are.
 func TestRecent(t *testing.T) {
 	p := New(Settings{MemoryBytes: 1 << 20})
 	var recent Recent

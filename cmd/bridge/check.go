@@ -65,7 +65,8 @@ func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool
 	out.SetEscapeHTML(false) // people read it, too
 	ask := func(c *config.Config) (found check.Findings) {
 		if problems := f.Rejected[c.Name]; problems != nil {
-			found.Add("settings", check.Failed, strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "; "), "")
+			text, do := plain.SplitRemedy(errors.Join(problems...))
+			found.Add("settings", check.Failed, strings.ReplaceAll(text, "\n", "; "), do)
 			return found
 		}
 		found, err := findings(ctx, c)

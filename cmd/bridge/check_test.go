@@ -271,7 +271,7 @@ func TestCheckOfAnOlderCopy(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "idx/segments/2020/05/29/2100")); err != nil {
 		t.Fatal(err)
 	}
-	const want = "failed   history       the feed has no segment 2020/05/29/2100, where the bridge is: this may be an older"
+	const want = "failed   history       the feed has no segment 2020/05/29/2100, where the bridge is: this may be an"
 	if code, stdout, stderr := call(t, "check"); code != exitFailed || !strings.Contains(stdout, want) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}

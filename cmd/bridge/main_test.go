@@ -30,7 +30,7 @@ func TestExitCodes(t *testing.T) {
 		"help stauts":                 {exitUsage, "did you mean status?"},
 		"stauts":                      {exitUsage, "did you mean status?"},
 		"status --watch 1":            {exitUsage, "for flag --watch: want a duration such as 2s"},
-		"run --once=perhaps":          {exitUsage, `invalid boolean value "perhaps" for --once: want true or false; see bridge run`},
+		"run --once=perhaps":          {exitUsage, `invalid boolean value "perhaps" for --once: want true or false; see`},
 		"start":                       {exitUsage, "did you mean run?"},
 		"serve":                       {exitUsage, "did you mean run?"},
 		"stat":                        {exitUsage, "did you mean status?"}, // scan differs less

@@ -209,7 +209,7 @@ func TestCheckTransactionalIDs(t *testing.T) {
 	fake.ControlKey(int16(kmsg.InitProducerID), refuseID)
 	found := look(t, fake.ListenAddrs(), leases)
 	if found.Count(Failed) > 0 || !slices.ContainsFunc(found, func(f Finding) bool {
-		return f.Status == Warning && strings.HasPrefix(f.Detail, "WRITE on transactional id b-check is missing: only check") &&
+		return f.Status == Warning && strings.HasPrefix(f.Detail, "WRITE on transactional id b-check is missing: only") &&
 			strings.HasSuffix(f.Do, "--operation Write --transactional-id b-check")
 	}) {
 		t.Errorf("without that of check: %+v", found)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The chart's settings and bridges become ConfigMaps, and a pod shows its variables, so its schema refuses every setting
-// that holds a secret there.
+// The chart's settings and bridges become ConfigMaps, and a pod shows its variables, so its schema refuses every
+// setting that holds a secret there.
 func TestChartRefusesSecrets(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/helm/blobfeed-bridge/values.schema.json")
 	if err != nil {

@@ -16,7 +16,7 @@ type rounds struct {
 	since
 }
 
-// next compares what is new, in some cluster, and goes on there only if it is the brokers. It returns nil if there is
+// next compares what is new, in some cluster, and continues there only if it is the brokers. It returns nil if there is
 // nothing.
 func (f *rounds) next(t *testing.T, in cluster) []*Report {
 	t.Helper()
@@ -53,7 +53,7 @@ func (f *rounds) holds(t *testing.T, when string) {
 }
 
 // What a seek back repeats comes behind the markers that a follower knows. It compares all of that, finds what is lost,
-// and goes on behind it, whether it was there before the seek, or begins during the repeats or behind them.
+// and continues behind it, whether it was there before the seek, or begins during the repeats or behind them.
 func TestFollowAcrossASeek(t *testing.T) {
 	places := []string{"2026/01/01/0100", "2026/01/01/0300", "2026-01-01T01:20:00Z", "earliest", "2026/01/01/0500"}
 	for settings, places := range map[string][]string{
