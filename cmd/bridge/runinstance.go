@@ -26,7 +26,6 @@ import (
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/internal/tail"
-	"blobfeed/offsets"
 )
 
 // instance is a bridge of this process, and what shows how it is.
@@ -127,10 +126,7 @@ func (i *instance) Run(stop, hard context.Context) error {
 	err := b.Run(stop, hard)
 	if state := b.State(); err == nil && i.options.Once {
 		if state != nil && state.Frontier != nil {
-			ended := *state
-			ended.Delivered = &offsets.Delivered{} // which may not have come back from the brokers yet
-			why := status.Of(i.config.Name, &ended, status.Group{}, time.Now()).Position.Beyond
-			if why != "" {
+			if why := status.Beyond(state.Frontier, true, time.Now()); why != "" {
 				i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
 			}
 		}

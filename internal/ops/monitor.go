@@ -73,7 +73,7 @@ type Monitor struct {
 type lease struct {
 	activity bridge.Activity
 	since    time.Time // working without a commit, or drained and failing
-	rested   bool      // it has had nothing to do before
+	idle     time.Time // when it had nothing to do, last: lease 0 has looked then for what comes next
 	caught   time.Time // when everything that was in the feed was delivered, last
 	last     time.Time // latest event time committed
 	commit   time.Time
@@ -291,13 +291,13 @@ func (m *Monitor) Active(p int32, a bridge.Activity) {
 	}
 	now := m.now()
 	if a == bridge.Working && l.activity != a {
-		l.since, l.rested = now, true // the work is new
+		l.since = now // the work is new
 	}
 	if a == bridge.Drained {
 		l.errors, l.err = 0, nil
 	}
 	if a != bridge.Working { // it has done all that there is to do
-		l.failing = nil
+		l.idle, l.failing = now, nil
 	}
 	if a == bridge.Drained || l.activity == bridge.Drained {
 		l.caught = now

@@ -73,7 +73,10 @@ func (m *Monitor) Snapshot() *Status {
 	slices.Reverse(s.Errors)
 	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)
 	slices.SortStableFunc(s.Recent, func(a, b Record) int { return b.Time.Compare(a.Time) })
-	m.look(s, state.Frontier)
+	if state.Frontier != nil {
+		m.beyond(s, state.Frontier, now)
+		m.look(s, state.Frontier)
+	}
 	m.own(s, now)
 	if p := s.Progress; p != nil && p.Rate != nil && p.Item == "events" && alone(s) {
 		p.Rate = &s.Throughput.Events // the state has the mean of the whole catch-up
@@ -85,10 +88,20 @@ func (m *Monitor) Snapshot() *Status {
 	return s
 }
 
+// beyond says of a position that the feed does not have what the owner of lease 0 knows, which looks. If that is
+// another instance, there is only what the state says.
+func (m *Monitor) beyond(s *Status, f *offsets.Frontier, now time.Time) {
+	l := m.leases[0]
+	if l != nil || !m.member {
+		looked := l != nil && !l.idle.IsZero() && !l.idle.Before(f.Time)
+		s.Position.Beyond = status.Beyond(f, looked, now)
+	}
+}
+
 // look adds what the last look at the feed has shown.
 func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 	h := m.history
-	if h == nil || f == nil {
+	if h == nil {
 		return
 	}
 	at, newest := f.At(), source.SegmentAt(h.Newest)
@@ -181,7 +194,7 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			unknown = true // it can't look for more
 			continue
 		}
-		finished := l.rested && l.caught.IsZero() && s.Progress == nil
+		finished := !l.idle.IsZero() && l.caught.IsZero() && s.Progress == nil
 		if finished && l.failing != nil {
 			unknown = true // the same, at the end of a finished feed
 			continue

@@ -95,10 +95,7 @@ func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 	known = known || behind(m.trouble.Error, m.trouble.Remedy)
 	add(m.gone.Cause, m.gone.Remedy)
 	starting := ""
-	looked := m.history != nil && s.Position.Newest == ""                     // the feed has nothing later
-	if p := s.Position; p.Future || looked || now.Sub(m.started) >= lasting { // else it has hardly begun to look
-		add(p.Beyond, status.MoveBack)
-	}
+	add(s.Position.Beyond, status.MoveBack)
 	open := s.Open()
 	add(open.Cause, open.Remedy)
 	for _, r := range s.Reasons {

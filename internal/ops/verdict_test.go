@@ -58,8 +58,9 @@ func TestVerdictAtTheStart(t *testing.T) {
 	judged(t, m, "at the end", status.Degraded, "the instance is stopping")
 }
 
-// A place in the future is degraded at once. Whether the feed has one in the past is known when the instance has looked;
-// until then nothing is up to date. The minute before the place is no segment, so it is not the newest one.
+// A place in the future is degraded at once. Whether the feed has one in the past is known when the owner of lease 0 has
+// looked there, not before, and not because it has looked elsewhere; until then nothing is up to date. The minute before
+// the place is no segment, so it is not the newest one.
 func TestVerdictAfterASeek(t *testing.T) {
 	const years = 4 * 365 * 24 * time.Hour
 	for to, before := range map[time.Duration]string{years: status.Degraded, -time.Hour: status.Starting} {
@@ -69,17 +70,24 @@ func TestVerdictAfterASeek(t *testing.T) {
 		moved.Frontier.Completed, moved.Frontier.Current = source.Before(place), source.Segment{}
 		moved.Frontier.Seek, moved.Frontier.Time = &offsets.Seek{To: place.String()}, now.Add(-time.Hour)
 		engine.state = moved
+		m.BrokerAnswered()
+		judged(t, m, "outside of the group", before, map[string]string{status.Starting: "joins the group"}[before])
+		m.Leased(bridge.LeasesAssigned, nil)
+		judged(t, m, place.String()+", where another instance looks", status.Degraded, "bridge seek has moved")
 		m.Leased(bridge.LeasesAssigned, []int32{0, 1})
-		m.BrokerAnswered()
 		judged(t, m, place.String()+", at first", before, "bridge seek has moved the bridge")
-		*now = now.Add(lasting)
-		m.BrokerAnswered()
-		judged(t, m, place.String()+", later, where another instance looks", status.Degraded, "bridge seek has moved")
-		*now = now.Add(-lasting)
 		m.History(bridge.History{Newest: now.Add(years + time.Hour)})
 		judged(t, m, place.String()+", with a later segment", before, "bridge seek has moved the bridge")
-		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
+		m.Active(0, bridge.Drained)
+		moved.Frontier.Time = now.Add(time.Second)
+		m.Active(0, bridge.Working)
+		judged(t, m, place.String()+", at another place before", before, "bridge seek has moved the bridge")
+		*now = now.Add(time.Second)
+		m.Active(0, bridge.Waiting)
 		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
+		m.Active(0, bridge.Working)
+		judged(t, m, place.String()+", at the next look", status.Degraded, "bridge seek has moved the bridge")
+		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
 		if p := m.Snapshot().Position; p.Newest != "" || p.Headroom != nil {
 			t.Errorf("%s: newest segment %s, headroom %v", place, p.Newest, p.Headroom)
 		}

@@ -60,6 +60,11 @@ func TestBeyondTheFeed(t *testing.T) {
 		if s.Verdict.Code != Nobody || back != (s.Position.Beyond != "") {
 			t.Errorf("%s, and nobody runs: %+v", name, s.Verdict)
 		}
+		// Before one is started, only the seek is known.
+		place := name == "just moved" && strings.Contains(s.Verdict.Text, "delivery will begin at 2026/05/29/1100,")
+		if place != (name == "just moved") || !place && strings.Contains(s.Verdict.Text, "delivery will begin") {
+			t.Errorf("%s, and nobody runs: %+v", name, s.Verdict)
+		}
 	}
 }
 

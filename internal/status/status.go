@@ -54,7 +54,6 @@ type Position struct {
 	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
-	Future bool   `json:"-"` // Beyond needs no look at the feed
 	sought bool   // the feed is searched for its first segment from BRIDGE_START on
 	// unbegun says that the bridge has found no segment since a first start at a time.
 	unbegun bool
@@ -171,7 +170,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
-	p.Beyond, p.Future = beyond(f, state.Delivered != nil, s.Now)
+	p.Beyond = Beyond(f, state.Delivered != nil || now.Sub(f.Time) >= found, s.Now)
 	p.sought, p.unbegun = behindStart(f, s.Now), Unbegun(f)
 	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {

@@ -113,9 +113,13 @@ func degraded(problems []Problem) Verdict {
 // reported is the time within which an instance commits an error as the last one of a lease.
 const reported = time.Second
 
-// nobody returns the verdict on a bridge without an instance, with the error that came last, if any.
+// nobody returns the verdict on a bridge without an instance, with the error that came last, if any, and the place
+// where bridge seek makes the next instance begin. Whether the feed has that place is not in Kafka.
 func (s *Status) nobody() Verdict {
 	text, do, failed := s.last()
+	if p := s.Position; p.Seek != nil && p.Current == "" && p.Beyond == "" {
+		text += ", and delivery will begin at " + Place(p.Seek.To) + ", where bridge seek has moved the bridge"
+	}
 	if do == "" && !failed {
 		do = "start an instance with bridge run"
 	}
@@ -181,37 +185,39 @@ const MoveBack = "move the bridge back with bridge seek"
 const LostHistory = "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from " +
 	"scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 
-// found is how long an instance may take to find the first segment after a seek, or a start.
+// found is how long an instance may take to find the first segment after a seek, or a start. The state does not say
+// when it has looked.
 const found = 20 * time.Second
 
 // Published is how long after its begin the service may publish the segment of an hour.
 const Published = 2 * time.Hour
 
-// beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
-func beyond(f *offsets.Frontier, delivered bool, now time.Time) (why string, future bool) {
+// Beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
+// Looked says that an instance has found nothing there; a place in the future needs no look.
+func Beyond(f *offsets.Frontier, looked bool, now time.Time) string {
 	if f.Current != (source.Segment{}) || f.Ended {
-		return "", false
+		return ""
 	}
 	if seek := f.Seek; seek != nil {
-		if to := f.Completed.Time(); seek.To != "earliest" && to.After(now) {
+		switch {
+		case seek.To != "earliest" && f.Completed.Time().After(now):
 			return "bridge seek has moved the bridge into the future, to " + Place(seek.To) +
-				": nothing is delivered until then", true
+				": nothing is delivered until then"
+		case looked && !f.Moving:
+			return NothingFrom(seek)
 		}
-		if !f.Moving && (delivered || now.Sub(f.Time) >= found) {
-			return NothingFrom(seek), false
-		}
-		return "", false
+		return ""
 	}
 	start, err := envelope.ParseTimestamp(f.Start)
 	at := time.Unix(0, start.Wall).UTC()
 	switch {
 	case err != nil:
 	case at.After(now):
-		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then", true
-	case behindStart(f, now) && (delivered || now.Sub(f.Time) >= found):
-		return NothingFromStart(at), false
+		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then"
+	case looked && behindStart(f, now):
+		return NothingFromStart(at)
 	}
-	return "", false
+	return ""
 }
 
 // behindStart reports whether the bridge has found no segment from BRIDGE_START on, though the service would have
