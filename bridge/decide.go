@@ -78,32 +78,32 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 	f := offsets.Frontier{
 		Epoch: s.Epoch, Born: s.Epoch, Leases: r.leases, Feed: r.feed, Settings: r.frozen, Topics: in.topics,
 	}
-	if in.place != nil {
+	switch {
+	case in.place != nil:
 		f.Completed, f.Start = in.place.First()
 		if r.scan == ScanYes || r.scan == ScanOnly { // the seek is in place of it
 			scan := offsets.Scan{ID: offsets.ScanID(in.now), Initial: true, Requested: in.now.UTC(), Round: 1}
 			f.Scan = scan.Cancel(in.now)
 		}
-		return &change{frontier: f}
-	}
-	if in.end == nil {
+	case in.end == nil:
 		f.Start, f.Completed = r.start.Resolve(in.now)
-		return &change{frontier: f}
+	default:
+		f.Completed, f.Ends = in.end.Completed, in.end.Ends
+		updated := in.now.Add(-history.MaxInterval - resolved.Slack) // without a feed: its first event is later
+		switch open := in.end.Open; {
+		case open != (source.Segment{}):
+			f.Completed, updated = source.Before(open), open.Time().Add(-r.slack)
+		case !f.Ends.IsZero():
+			updated = f.Ends.Add(-r.slack)
+		}
+		f.Scan = &offsets.Scan{
+			ID: offsets.ScanID(in.now), Initial: true, Sweep: in.sweep, Only: r.scan == ScanOnly,
+			Requested: in.now.UTC(), Round: 1,
+			Phase: offsets.ScanLists, Begin: in.end.Open, Containers: in.containers,
+			Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+		}
 	}
-	f.Completed, f.Ends = in.end.Completed, in.end.Ends
-	updated := in.now.Add(-history.MaxInterval - resolved.Slack) // without a feed: its first event is later
-	switch open := in.end.Open; {
-	case open != (source.Segment{}):
-		f.Completed, updated = source.Before(open), open.Time().Add(-r.slack)
-	case !f.Ends.IsZero():
-		updated = f.Ends.Add(-r.slack)
-	}
-	f.Scan = &offsets.Scan{
-		ID: offsets.ScanID(in.now), Initial: true, Sweep: in.sweep, Only: r.scan == ScanOnly,
-		Requested: in.now.UTC(), Round: 1,
-		Phase: offsets.ScanLists, Begin: in.end.Open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
-		Containers: in.containers,
-	}
+	f.Since = f.Completed
 	return &change{frontier: f}
 }
 

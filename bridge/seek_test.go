@@ -80,6 +80,42 @@ func TestSeekWhileIdle(t *testing.T) {
 	r.await(t, func(c Commit) bool { return c.Emitted == 180 })
 }
 
+// The state knows which part of the feed is delivered, and which one a seek has left out, from the
+// first start on, which is here behind a reset.
+func TestSeekSkips(t *testing.T) {
+	t.Parallel()
+	m, f := simulated(t, feedsim.Spec{Shards: 3})
+	o, _ := over(t, broker(t), m)
+	seek := func(to string) {
+		target, err := history.ParseTarget(to)
+		must(t, err)
+		s := seize(t, o)
+		must(t, s.Seek(t.Context(), target.Move))
+		s.Close(t.Context())
+	}
+	for range 3 {
+		must(t, f.Append(t.Context(), 10, nil), f.Next(t.Context()))
+	}
+	must(t, runOnce(t, o))
+	s := seize(t, o)
+	must(t, s.Reset(t.Context()))
+	s.Close(t.Context())
+	seek("2026/01/01/0100")
+	must(t, runOnce(t, o))
+	for range 3 {
+		must(t, f.Append(t.Context(), 10, nil), f.Next(t.Context()))
+	}
+	seek("2026/01/01/0500")
+	must(t, runOnce(t, o))
+	all := awaitState(t, o, "the last segment is delivered", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Completed.String() == "2026/01/01/0500"
+	})
+	want := "[{2026/01/01/0059 2026/01/01/0200} {2026/01/01/0459 2026/01/01/0500}], [{2026/01/01/0200 2026/01/01/0459}]"
+	if got := fmt.Sprintf("%v, %v", all.Frontier.Delivered(), all.Frontier.Skipped()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and
 // holds a cursor of the epoch before. What it writes under that would be void.
 func TestSeekOverAHeldLease(t *testing.T) {

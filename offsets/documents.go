@@ -195,7 +195,11 @@ type Frontier struct {
 	// Leases.
 	Leases    int            `json:"leases,omitempty"`
 	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
-	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
+	// Since is what Completed was at the start or behind the last seek, and Earlier is what was delivered before that.
+	// For operators: see Delivered.
+	Since   source.Segment `json:"since,omitzero"`
+	Earlier []Stretch      `json:"earlier,omitempty"`
+	Current source.Segment `json:"current"` // the one being delivered; none while the feed has no later one
 	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the
 	// manifest before the segment is complete. After it is complete, Ends is that of Completed.
 	Shards []int     `json:"shards,omitempty"`
@@ -224,6 +228,54 @@ type Frontier struct {
 	// KeySchemas holds the ids of the schemas that keys are written with: they are in the keys, and so choose
 	// the partition.
 	KeySchemas map[string]int `json:"key_schemas,omitempty"`
+}
+
+// Stretch is a part of the feed: the segments behind After, up to and with To.
+type Stretch struct {
+	After source.Segment `json:"after"`
+	To    source.Segment `json:"to"`
+}
+
+// mostEarlier bounds a frontier of many seeks. Then its oldest two stretches become one.
+const mostEarlier = 16
+
+// Delivered returns the stretches of the feed that are delivered, in order, with a hole between any two of them.
+func (f *Frontier) Delivered() (all []Stretch) {
+	stretches := append(slices.Clone(f.Earlier), Stretch{f.Since, f.Completed})
+	slices.SortFunc(stretches, func(a, b Stretch) int { return a.After.Compare(b.After) })
+	for _, s := range stretches {
+		last := len(all) - 1
+		switch {
+		case s.To.Compare(s.After) <= 0: // nothing is delivered since a seek
+		case last < 0 || s.After.Compare(all[last].To) > 0:
+			all = append(all, s)
+		case s.To.Compare(all[last].To) > 0:
+			all[last].To = s.To
+		}
+	}
+	return all
+}
+
+// Skipped returns the stretches that seeks have left out: the holes in what is delivered, and the one before the place
+// of a seek behind which nothing is delivered yet.
+func (f *Frontier) Skipped() (all []Stretch) {
+	delivered := append(f.Delivered(), Stretch{f.Since, f.Since})
+	for i, next := range delivered[1:] {
+		if last := delivered[i].To; next.After.Compare(last) > 0 {
+			all = append(all, Stretch{last, next.After})
+		}
+	}
+	return all
+}
+
+// Leap moves f to behind a segment, and takes down what was delivered before.
+func (f *Frontier) Leap(after source.Segment) {
+	f.Earlier = f.Delivered()
+	if n := len(f.Earlier); n > mostEarlier {
+		f.Earlier[1].After = f.Earlier[0].After
+		f.Earlier = f.Earlier[1:]
+	}
+	f.Completed, f.Since = after, after
 }
 
 // At is the segment that is being delivered, or, where there is none, the one before it; none before the first.

@@ -58,6 +58,8 @@ func documentsOf(t *testing.T) map[string]any {
 				16,
 			}, Ends: at.Add(time.Hour), OpenSince: at.Add(2 * time.Hour), Owed: true,
 			Completed: segment(t, "2026/01/31/1100"),
+			Since:     segment(t, "2026/01/31/0400"),
+			Earlier:   []Stretch{{After: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/30/1600")}},
 			Current:   segment(t, "2026/01/31/1200"),
 			Resolved:  "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/",
 			Start: "1769850000000000000.0000000000", Ended: true,

@@ -147,7 +147,9 @@ func sceneOf(name string) *scene {
 			}
 			s.Requested("read", 403, time.Millisecond, 0, nil)
 		})
-	case "kafka-down":
+	case "kafka-down": // after a seek that has skipped three segments
+		s.state.Frontier.Since = source.Before(source.SegmentAt(sceneHour.Add(-8 * time.Hour)))
+		s.state.Frontier.Earlier = []offsets.Stretch{{To: source.SegmentAt(sceneHour.Add(-12 * time.Hour))}}
 		s.run(sceneTime.Add(-40*time.Second), live)
 		s.run(sceneTime, func(float64) {
 			err := errors.New("dial tcp 10.0.0.4:9092: connect: connection refused")

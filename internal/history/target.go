@@ -79,7 +79,8 @@ func (t Target) Move(f *offsets.Frontier) {
 	if t.at != (envelope.Timestamp{}) {
 		f.Start = t.at.String()
 	}
-	f.Completed, _ = t.Begin()
+	after, _ := t.Begin()
+	f.Leap(after)
 }
 
 // First returns where the first frontier is if a seek has chosen the target.

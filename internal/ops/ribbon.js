@@ -7,21 +7,21 @@ const segmentName = t => stamp(t, 0).replace(/[- ]/g, '/').replace(':', '');
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
 const fates = { // in the order in which a tile of many has them
-  deleted: 'deleted by retention', omitted: 'before the start or last seek', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
+  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', skipped: 'skipped by a seek', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
 const fateOf = f => f === 'current' && shown && { up_to_date: 'open, delivered so far', degraded: 'current' }[shown.verdict.code] || fates[f];
-const rare = ['gap', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
+const rare = ['gap', 'skipped', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
 
 // fateBy returns what says what became of a segment.
 function fateBy(s, all) {
   const p = s.position, current = segmentTime(p.current), completed = segmentTime(p.completed) ?? -Infinity;
-  const start = p.start ? Date.parse(p.start) / 1000 - 4500 : -Infinity;
+  const within = begin => s => begin > (segmentTime(s.after) ?? -Infinity) && begin <= segmentTime(s.to);
   const bundle = !p.current && s.progress && s.progress.phase === 'catching up' ? all.find(b => b > completed) : null;
   const fails = (s.leases || []).some(l => (l.failing || l.state === 'stuck') && (!l.segment || l.segment === p.current || bundle));
   return begin => feed.lost.some(l => begin >= l.from && begin < l.to) ? 'gap'
     : begin === current ? fails ? 'failing' : p.open_since ? 'overdue' : 'current'
-    : begin <= completed ? begin < feed.oldest ? 'deleted' : begin < start ? 'omitted' : 'delivered'
+    : begin <= completed ? begin < feed.oldest ? 'deleted' : (p.delivered || []).some(within(begin)) ? 'delivered' : (p.skipped || []).some(within(begin)) ? 'skipped' : 'omitted'
     : begin < feed.oldest ? 'gap' : begin === bundle ? fails ? 'failing' : 'bundled' : 'waiting';
 }
 function rect(cls, x, width, title) {
@@ -48,6 +48,7 @@ function drawPosition(s) {
     ...(ahead ? [['still ahead', span(ahead)]] : []),
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
     ...(p.headroom_seconds == null ? [] : [['older history held', span(p.headroom_seconds)]]), ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
+    ...(p.skipped || []).map(s => ['skipped by a seek', `after ${s.after}, before ${segmentName(segmentTime(s.to) + 60)}`]),
   ]);
 }
 function drawRibbon(s) {

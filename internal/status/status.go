@@ -51,7 +51,10 @@ type Position struct {
 	Event     *time.Time    `json:"event_time"`     // latest that was delivered
 	Ended     bool          `json:"ended"`          // END_TIME is reached
 	Seek      *offsets.Seek `json:"seek,omitempty"` // no segment is complete since
-	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
+	// Delivered are the stretches of the feed that are delivered, and Skipped those that seeks have left out.
+	Delivered []offsets.Stretch `json:"delivered,omitempty"`
+	Skipped   []offsets.Stretch `json:"skipped,omitempty"`
+	Once      *time.Time        `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
 	sought bool   // the feed is searched for its first segment from BRIDGE_START on
@@ -170,6 +173,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
+	p.Delivered, p.Skipped = f.Delivered(), f.Skipped()
 	p.Beyond = Beyond(f, state.Delivered != nil || now.Sub(f.Time) >= found, s.Now)
 	p.sought, p.unbegun = behindStart(f, s.Now), Unbegun(f)
 	p.OpenSince = Known(f.OpenSince)

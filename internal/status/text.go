@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/plain"
+	"blobfeed/source"
 )
 
 // Text returns the report for people.
@@ -43,6 +44,11 @@ func (s *Status) Text() string {
 		}
 		if p.Seek != nil {
 			b.WriteString(", after a seek to " + Place(p.Seek.To))
+		}
+		for i, s := range p.Skipped {
+			next := source.SegmentAt(s.To.Time().Add(time.Minute))
+			b.WriteString([]string{"\nskipped   by bridge seek: ", "; "}[min(i, 1)])
+			fmt.Fprintf(&b, "after %s and before %s", s.After, next)
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
 			moment(p.Resolved, s.Now), moment(p.Event, s.Now), s.ahead())
