@@ -34,14 +34,6 @@ func allBridges(env config.Env) (f *config.Fleet, bridges []*config.Config, err 
 	return f, bridges, nil
 }
 
-// invalidOf returns the error of a file with bridges whose settings are invalid.
-func invalidOf(f *config.Fleet) error {
-	if len(f.Rejected) == 0 {
-		return nil
-	}
-	return &settingsError{failedOf(len(f.Rejected), len(f.Bridges)+len(f.Rejected), "have invalid settings")}
-}
-
 // forAll calls ask for each bridge, several at a time, and then show for each, in order.
 func forAll[T any](
 	bridges []*config.Config, ask func(*config.Config) T, show func(*config.Config, T) error,

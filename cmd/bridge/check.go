@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
@@ -101,7 +100,10 @@ func checkAll(ctx context.Context, env config.Env, stdout io.Writer, asJSON bool
 		}
 		return nil
 	})
-	return cmp.Or(err, invalidOf(f), failedOf(bad, len(bridges), "would not work"))
+	if n := len(f.Rejected); n > 0 && err == nil {
+		err = &settingsError{failedOf(n, len(bridges), "have invalid settings")}
+	}
+	return cmp.Or(err, failedOf(bad, len(bridges), "would not work"))
 }
 
 // sharedSignatures returns the signatures that bridges of different accounts send.
@@ -122,18 +124,7 @@ func findings(ctx context.Context, c *config.Config) (check.Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := check.Run(ctx, b, time.Now())
-	own := strings.NewReplacer("{account}", "", "{container}", "").Replace(c.Topic)
-	if name := envelope.KafkaName(own); name != own {
-		example, known := b.Options.Topics.Names.Constant()
-		if !known {
-			example, _ = b.Options.Topics.Names.Name("account", "container") // of an example, which is valid
-		}
-		found.Add("topic", check.Warning, fmt.Sprintf("BRIDGE_TOPIC=%s has characters that Kafka does not allow: "+
-			"the topic is called %s", c.Topic, example),
-			"use letters, digits, '.', '_' and '-' only, unless the name is meant")
-	}
-	return found, err
+	return check.Run(ctx, b, time.Now())
 }
 
 // address adds whether run can serve HTTP. An instance that runs has the address already.

@@ -244,22 +244,6 @@ func TestCheckOfAStartBehindTheFeed(t *testing.T) {
 	}
 }
 
-// Characters that Kafka does not allow are escaped, as in CockroachDB: check names the topic.
-func TestCheckNamesTheEscapedTopic(t *testing.T) {
-	t.Parallel()
-	setenv(t, "BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
-	for topic, want := range map[string]string{
-		"a b": "the topic is called a_u0020_b\n", "a/{container}": "the topic is called a_u002f_container\n",
-		"a.{container}": "", "a_b": "",
-	} {
-		setenv(t, "BRIDGE_TOPIC", topic)
-		_, stdout, _ := call(t, "check")
-		if want == "" && strings.Contains(stdout, "is called") || !strings.Contains(stdout, want) {
-			t.Errorf("%s: %s", topic, stdout)
-		}
-	}
-}
-
 // A copy that is older than the one that was delivered ends before the bridge's place: nothing is late, and no other
 // attempt helps.
 func TestCheckOfAnOlderCopy(t *testing.T) {

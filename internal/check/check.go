@@ -48,6 +48,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 		text, do := plain.SplitRemedy(danger)
 		fs.Add("security", Warning, text, do)
 	}
+	fs.escaped(b.Options)
 	if len(b.Kafka.Brokers) == 0 {
 		fs.Add("kafka", Failed, "BRIDGE_KAFKA_BROKERS is not set",
 			"set it to host:port of some brokers, comma separated")

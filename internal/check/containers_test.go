@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/kafka"
 	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/dir"
 	"blobfeed/source/inventory"
 )
 
@@ -67,6 +72,39 @@ func TestContainersAreCounted(t *testing.T) {
 		}
 		if f := (*ck.Findings)[0]; f.Status != tc.status || !strings.Contains(f.Detail, tc.detail) {
 			t.Errorf("%s: %+v", tc.name, f)
+		}
+	}
+}
+
+// Characters that Kafka does not allow are escaped, as in CockroachDB: check names the topic.
+func TestCheckNamesTheEscapedTopic(t *testing.T) {
+	feed, err := dir.New(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for template, want := range map[string]string{
+		"a b": "the topic is called a_u0020_b", "a/{container}": "the topic is called a_u002f_container",
+		"a.{container}": "", "a_b": "",
+	} {
+		names, err := envelope.NewTopics(template, "account")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := bridge.Options{Topics: bridge.Topics{Names: names}}
+		o.Feed.Source = source.New(feed, source.Options{})
+		o.Records.Frozen = map[string]string{offsets.FrozenTopic: template}
+		found, err := Run(t.Context(), &Bridge{Options: &o, Kafka: &kafka.Client{}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := ""
+		for _, f := range found {
+			if f.Check == "topic" && f.Status == Warning {
+				says += f.Detail
+			}
+		}
+		if want == "" && says != "" || !strings.HasSuffix(says, want) {
+			t.Errorf("%s: %+v", template, found)
 		}
 	}
 }

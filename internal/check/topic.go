@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
@@ -80,6 +81,21 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 		add(topics.Topic{Kind: topics.DeadLetters, Name: o.Topics.DeadLetter, Partitions: 1, Largest: largest}, false)
 	}
 	return all
+}
+
+// escaped warns of characters that Kafka does not allow: the topic has another name.
+func (fs *Findings) escaped(o *bridge.Options) {
+	template := o.Records.Frozen[offsets.FrozenTopic]
+	own := strings.NewReplacer("{account}", "", "{container}", "").Replace(template)
+	if envelope.KafkaName(own) == own {
+		return
+	}
+	name, known := o.Topics.Names.Constant()
+	if !known {
+		name, _ = o.Topics.Names.Name("account", "container") // of an example, which is valid
+	}
+	fs.Add("topic", Warning, fmt.Sprintf("BRIDGE_TOPIC=%s has characters that Kafka does not allow: the topic is "+
+		"called %s", template, name), "use letters, digits, '.', '_' and '-' only, unless the name is meant")
 }
 
 // oldest returns the time of the first event that run will read; zero: unknown, or there is none.
