@@ -27,7 +27,7 @@ const findHelp = `
 Answers "where is my change?": prints each event of a blob (container/path) in the feed, or the one with an id, its
 position, and what became of it: its record in Kafka and the marker behind it, the setting that leaves it out, its dead
 letter, or that it is not delivered yet. Reads the feed and Kafka, and writes nothing.
-Exit code 1 if the feed has no such event.
+Exit code 1 if the feed has no such event, or an event is missing from the topic.
 `
 
 // blobPath returns the path of a blob that is named by its URL, by the key of its records, or with a slash before it.
@@ -98,15 +98,24 @@ func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 	}
 	never := err // there is no state: each event waits for the first start
 	finder := find.Finder{Bridge: &o, State: state, Bare: c.Headers == "none",
-		Letters: plain.DeadLetterTopic(c.Name)}
-	n := 0
+		Letters: plain.DeadLetterTopic(c.Name), Values: *value}
+	n, missing := 0, 0
 	err = finder.Find(ctx, q, func(f *find.Found) error {
-		if n++; never != nil && f.Fate == find.Waiting {
+		n++
+		switch {
+		case f.Fate == find.Missing:
+			missing++
+		case never != nil && f.Fate == find.Waiting:
 			f.Why = never.Error()
 		}
 		return showFound(stdout, f, asJSON, *value)
 	})
-	if err == nil && n == 0 {
+	switch {
+	case err != nil:
+		return err
+	case missing > 0:
+		return fmt.Errorf("missing from the topic: %s of %d", plain.Count(missing, "event"), n)
+	case n == 0:
 		other := "the name differs in upper and lower case"
 		if q.ID != "" {
 			other = "this is not the ce_id of a record"
@@ -114,7 +123,7 @@ func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		return fmt.Errorf("the feed has no event of %s there: Azure may not have published it yet, retention may have "+
 			"deleted it, or %s", cmp.Or(q.Path, q.ID), other)
 	}
-	return err
+	return nil
 }
 
 // own rejects settings with which the bridge has written nothing: records would look as if they were missing.

@@ -4,27 +4,36 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/find"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/source"
 )
 
-// found returns what find says, as JSON.
+// found returns what find says, as JSON. It fails if an event is missing.
 func found(t *testing.T, args ...string) (all []find.Found) {
 	t.Helper()
 	code, stdout, stderr := call(t, append([]string{"find", "--output", "json"}, args...)...)
-	if code != exitOK {
-		t.Fatalf("find %s: exit code %d: %s", args, code, stderr)
-	}
+	want := exitOK
 	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
 		var f find.Found
 		if err := d.Decode(&f); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, f)
+		if f.Fate == find.Missing {
+			want = exitFailed
+		}
+	}
+	if code != want || len(all) == 0 {
+		t.Fatalf("find %s: exit code %d, want %d: %s", args, code, want, stderr)
 	}
 	return all
 }
@@ -132,4 +141,98 @@ func TestFind(t *testing.T) {
 	if f := found(t, path)[0]; f.Fate != find.Missing {
 		t.Errorf("%+v", f)
 	}
+}
+
+// Events of a path share a read of their topic, and one of the dead letters.
+func TestFindReadsATopicOnce(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	dir, path := t.TempDir(), "c/dir000/file-000000.bin"
+	spec := feedsim.Spec{Segments: 2, EventsPerSegment: 30, Blobs: 1, Containers: []string{"c"}}
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
+	runToEnd(t)
+	var listings atomic.Int32 // two for each read
+	c.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		listings.Add(1)
+		return nil, nil, false
+	})
+	cost := func(fate string, args ...string) (of string, n int32) {
+		t.Helper()
+		before := listings.Load()
+		all := found(t, args...)
+		for _, f := range all {
+			if f.Fate != fate {
+				t.Fatalf("%s, want %s: %+v", f.Fate, fate, f)
+			}
+		}
+		if args[0] == path && len(all) != 60 {
+			t.Fatalf("%d events are found, want 60", len(all))
+		}
+		return all[0].ID, listings.Load() - before
+	}
+	same := func(fate string) {
+		t.Helper()
+		id, all := cost(fate, path)
+		if _, one := cost(fate, "--id", id); all != one || one == 0 {
+			t.Errorf("%s: %d listings of offsets for all events, %d for one", fate, all, one)
+		}
+	}
+	same(find.Delivered)
+	if code, _, stderr := call(t, "seek", "--to", "earliest", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	runToEnd(t)
+	same(find.Delivered)
+	value := map[string]string{}
+	for _, r := range read(t, c, changes) {
+		value[header(r, "position")] = string(r.Value)
+	}
+	_, stdout, _ := call(t, "find", path, "--value", "--output", "json")
+	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
+		var f struct{ Position, Value string }
+		if err := d.Decode(&f); err != nil || f.Value == "" || f.Value != value[f.Position] {
+			t.Fatalf("%v: %+v, want %s", err, f, value[f.Position])
+		}
+	}
+	adm := fakebroker.Admin(t, c)
+	deleteTopic(t, adm)
+	if _, err := adm.CreateTopics(t.Context(), 4, 1, nil, changes, "b.dlq"); err != nil {
+		t.Fatal(err)
+	}
+	same(find.Missing)
+}
+
+// A path with more events than are looked for at once: each is shown once, in the order of the feed.
+func TestFindOfManyEvents(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	dir := t.TempDir()
+	spec := feedsim.Spec{EventsPerSegment: 20_010, Blobs: 1, Containers: []string{"c"}}
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
+	all := found(t, "c/dir000/file-000000.bin")
+	if len(all) != spec.EventsPerSegment {
+		t.Fatalf("%d events are found, want %d", len(all), spec.EventsPerSegment)
+	}
+	for i := 1; i < len(all); i++ {
+		before, now := position(t, all[i-1]), position(t, all[i])
+		if now.Offset < before.Offset || now.Offset == before.Offset && now.Index != before.Index+1 {
+			t.Fatalf("%s is shown behind %s", all[i].Position, all[i-1].Position)
+		}
+	}
+}
+
+func position(t *testing.T, f find.Found) source.Position {
+	t.Helper()
+	p, err := source.ParsePosition(f.Position)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

@@ -3,11 +3,14 @@
 package find
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -57,8 +60,6 @@ type Found struct {
 	Value     []byte    `json:"-"`
 
 	topic string
-	from  time.Time // of its record
-	until envelope.Timestamp
 }
 
 // Place is a record in Kafka.
@@ -76,10 +77,41 @@ type Finder struct {
 	Bare   bool           // records have no headers
 	// Letters is the topic of dead letters, whatever BRIDGE_ON_ERROR says.
 	Letters string
+	Values  bool // keep the values of records
 }
 
-// Find calls show for each event of the query, in the order of the feed, shard by shard.
+// atOnce is how many events are looked for in one read of a topic. They take some 10 MB, and their values as much again
+// or more.
+const atOnce = 20_000
+
+// Find calls show for each event of the query, in the order of the feed, shard by shard. Events share a read of their
+// topic: each may be anywhere in it.
 func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) error {
+	var all []*Found
+	answer := func() error {
+		some := all
+		all = nil
+		if err := f.places(ctx, some); err != nil {
+			return err
+		}
+		for _, found := range some {
+			if err := show(found); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := f.events(ctx, q, func(found *Found) error {
+		if all = append(all, found); len(all) < atOnce {
+			return nil
+		}
+		return answer()
+	})
+	return cmp.Or(err, answer()) // also what is before damage of the feed
+}
+
+// events calls show for each event of the query, with its fate if that does not depend on a topic.
+func (f *Finder) events(ctx context.Context, q Query, show func(*Found) error) error {
 	after, from := q.From.Begin()
 	begin := q.From.Time()
 	if from == (envelope.Timestamp{}) && after != (source.Segment{}) {
@@ -137,9 +169,7 @@ func (f *Finder) shard(
 			}
 			found := &Found{Position: pos.String(), Time: at.UTC(), Type: ev.EventType, ID: ev.ID,
 				Path: envelope.PathOf(ev.Subject)}
-			if err := f.judge(ctx, found, ev, m.Segment, shard, b.Next); err != nil {
-				return err
-			}
+			f.judge(found, ev, m.Segment, shard, b.Next)
 			if err := show(found); err != nil {
 				return err
 			}
@@ -147,47 +177,59 @@ func (f *Finder) shard(
 	}
 }
 
-// judge finds out what became of an event.
-func (f *Finder) judge(
-	ctx context.Context, found *Found, ev *ocf.Event, seg source.Segment, shard int, next source.ShardPosition,
-) error {
+// judge finds out what became of an event, or in which topic its record is to be looked for.
+func (f *Finder) judge(found *Found, ev *ocf.Event, seg source.Segment, shard int, next source.ShardPosition) {
 	if found.Why = f.leftOut(ev); found.Why != "" {
 		found.Fate = LeftOut
-		return nil
+		return
 	}
-	found.from, found.until = found.Time, envelope.Timestamp{Wall: found.Time.UnixNano(), Logical: math.MaxInt32}
 	if !status.Covers(f.State, seg, shard, next) {
 		found.Fate, found.Why = Waiting, "the bridge has not committed this part of segment "+seg.String()+" yet"
-		return nil
+		return
 	}
 	if f.Bare {
 		found.Fate, found.Why = Unknown, "records have no headers (BRIDGE_HEADERS=none), which would name their events"
-		return nil
+		return
 	}
 	var err error
 	if found.topic, err = f.Bridge.Topics.Names.Of(ev); err != nil {
 		found.Why = err.Error() // a dead letter, or nothing
-	} else if err := f.search(ctx, found, found.topic); err != nil {
-		return err
 	}
-	if found.Record != nil {
-		found.Fate = Delivered
+}
+
+// places finds the records of those events whose fate is not known yet.
+func (f *Finder) places(ctx context.Context, all []*Found) error {
+	of := map[string][]*Found{} // by topic; "": there is none
+	for _, e := range all {
+		if e.Fate == "" {
+			of[e.topic] = append(of[e.topic], e)
+		}
+	}
+	var lost []*Found
+	for _, topic := range slices.Sorted(maps.Keys(of)) {
+		if topic != "" {
+			if err := f.search(ctx, topic, of[topic]); err != nil {
+				return err
+			}
+		}
+		lost = append(lost, slices.DeleteFunc(of[topic], func(e *Found) bool { return e.Record != nil })...)
+	}
+	if len(lost) == 0 {
 		return nil
 	}
 	// With another BRIDGE_ON_ERROR the topic may be there, too. Permission to read it may be missing then.
-	found.from = time.Time{} // a dead letter has the time when it was written
-	err = f.search(ctx, found, f.Letters)
+	err := f.search(ctx, f.Letters, lost)
 	if err != nil && (f.Bridge.Topics.DeadLetter != "" || !errors.Is(err, kerr.TopicAuthorizationFailed)) {
 		return err
 	}
-	if found.Record != nil {
-		found.Fate = DeadLetter
-		return nil
-	}
-	found.Fate = Missing
-	if found.Why == "" {
-		found.Why = "the bridge has passed the event, and " + found.topic + " has no record of it: retention or " +
-			"compaction may have deleted it, a seek may have skipped it; bridge verify --feed judges the topic"
+	for _, e := range lost {
+		if e.Record != nil {
+			continue
+		}
+		if e.Fate = Missing; e.Why == "" {
+			e.Why = "the bridge has passed the event, and " + e.topic + " has no record of it: retention or " +
+				"compaction may have deleted it, a seek may have skipped it; bridge verify --feed judges the topic"
+		}
 	}
 	return nil
 }
@@ -225,52 +267,74 @@ func (f *Finder) start() (from envelope.Timestamp) {
 	return from
 }
 
-// search looks for the record of an event in a topic, and for the marker behind it.
-func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
-	reading, err := f.readingOf(ctx, topic, found.from)
+// search looks for the records of events in a topic, and for the first marker behind each that covers it.
+func (f *Finder) search(ctx context.Context, topic string, events []*Found) error {
+	letters := topic == f.Letters
+	of, from := map[string]*Found{}, events[0].Time
+	for _, e := range events {
+		of[e.Position] = e
+		if letters { // a dead letter has the time when it was written
+			from = time.Time{}
+		} else if e.Time.Before(from) {
+			from = e.Time
+		}
+	}
+	reading, err := f.readingOf(ctx, topic, from)
 	if err != nil {
 		return fmt.Errorf("looking in topic %s: %w", topic, err)
 	}
 	if reading == nil {
-		if topic == found.topic {
-			found.Why = "the bridge has passed the event, and topic " + topic + " does not exist: if it was deleted, " +
-				"its records are gone"
-		}
-		return nil
-	}
-	over, repeats := false, f.State.Epoch > 0 // then the whole topic may have more records of the event
-	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
-		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
-		switch {
-		case found.Record == nil && header(r, "position") == found.Position:
-			found.Record, found.Key, found.Value = place, string(r.Key), r.Value
-			// Without inline markers there is none to look for.
-			over = topic != found.topic || f.Bridge.Records.Markers != envelope.MarkersInline
-		case header(r, "position") == found.Position:
-			found.Again = append(found.Again, place)
-		case found.Record != nil && found.Record.Partition == r.Partition && header(r, "resolved") != "":
-			at, err := envelope.ParseTimestamp(header(r, "resolved"))
-			if !over && err == nil && at.Wall >= found.until.Wall {
-				place.Resolved = header(r, "resolved")
-				found.CoveredBy = place
-				over = true
+		for _, e := range events {
+			if !letters {
+				e.Why = "the bridge has passed the event, and topic " + topic + " does not exist: if it was deleted, " +
+					"its records are gone"
 			}
 		}
-		return repeats || !over && (found.Record == nil || found.Record.Partition == r.Partition)
-	})
-	if over && !repeats {
 		return nil
 	}
-	return err
+	fate, marked := Delivered, f.Bridge.Records.Markers == envelope.MarkersInline
+	if letters {
+		fate, marked = DeadLetter, false
+	}
+	left := len(events)              // those without a record
+	unmarked := map[int32][]*Found{} // by partition, those with a record, and without a marker behind it
+	repeats := f.State.Epoch > 0     // then the whole topic may have more records of an event
+	return reading.Each(ctx, func(r *kgo.Record) (more bool) {
+		place := func() *Place { return &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset} }
+		e := of[string(header(r, "position"))]
+		switch resolved := string(header(r, "resolved")); {
+		case e != nil && e.Record != nil:
+			e.Again = append(e.Again, place())
+		case e != nil:
+			e.Fate, e.Record, e.Key = fate, place(), string(r.Key)
+			if left--; marked {
+				unmarked[r.Partition] = append(unmarked[r.Partition], e)
+			}
+			if f.Values {
+				e.Value = bytes.Clone(r.Value) // the record is a part of its batch
+			}
+		case resolved != "":
+			at, err := envelope.ParseTimestamp(resolved)
+			unmarked[r.Partition] = slices.DeleteFunc(unmarked[r.Partition], func(e *Found) bool {
+				if err != nil || at.Wall < e.Time.UnixNano() {
+					return false
+				}
+				e.CoveredBy = place()
+				e.CoveredBy.Resolved = resolved
+				return true
+			})
+		}
+		return repeats || left > 0 || len(unmarked[r.Partition]) > 0
+	})
 }
 
-func header(r *kgo.Record, name string) string {
+func header(r *kgo.Record, name string) []byte {
 	for _, h := range r.Headers {
 		if h.Key == name {
-			return string(h.Value)
+			return h.Value
 		}
 	}
-	return ""
+	return nil
 }
 
 // readingOf reads a topic from the first record at or after a time to what is committed now. It returns nil if the
