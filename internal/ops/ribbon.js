@@ -13,15 +13,17 @@ const fates = { // in the order in which a tile of many has them
 const fateOf = f => f === 'current' && shown && { up_to_date: 'open, delivered so far', degraded: 'current' }[shown.verdict.code] || fates[f];
 const rare = ['gap', 'skipped', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
 
+// within reports whether a segment that begins then is in a stretch.
+const within = (s, begin) => begin > (segmentTime(s.after) ?? -Infinity) && begin <= segmentTime(s.to);
 // fateBy returns what says what became of a segment.
 function fateBy(s, all) {
   const p = s.position, current = segmentTime(p.current), completed = segmentTime(p.completed) ?? -Infinity;
-  const within = begin => s => begin > (segmentTime(s.after) ?? -Infinity) && begin <= segmentTime(s.to);
+  const among = (all, begin) => (all || []).some(s => within(s, begin));
   const bundle = !p.current && s.progress && s.progress.phase === 'catching up' ? all.find(b => b > completed) : null;
   const fails = (s.leases || []).some(l => (l.failing || l.state === 'stuck') && (!l.segment || l.segment === p.current || bundle));
   return begin => feed.lost.some(l => begin >= l.from && begin < l.to) ? 'gap'
     : begin === current ? fails ? 'failing' : p.open_since ? 'overdue' : 'current'
-    : begin <= completed ? begin < feed.oldest ? 'deleted' : (p.delivered || []).some(within(begin)) ? 'delivered' : (p.skipped || []).some(within(begin)) ? 'skipped' : 'omitted'
+    : begin <= completed ? begin < feed.oldest ? 'deleted' : among(p.delivered, begin) ? 'delivered' : among(p.skipped, begin) ? 'skipped' : 'omitted'
     : begin < feed.oldest ? 'gap' : begin === bundle ? fails ? 'failing' : 'bundled' : 'waiting';
 }
 function rect(cls, x, width, title) {
@@ -48,7 +50,7 @@ function drawPosition(s) {
     ...(ahead ? [['still ahead', span(ahead)]] : []),
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
     ...(p.headroom_seconds == null ? [] : [['older history held', span(p.headroom_seconds)]]), ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
-    ...(p.skipped || []).map(s => ['skipped by a seek', `after ${s.after}, before ${segmentName(segmentTime(s.to) + 60)}`]),
+    ...(p.skipped || []).filter(s => feed && feed.begins.some(b => within(s, b))).map(s => ['skipped by a seek', `after ${s.after}, before ${segmentName(segmentTime(s.to) + 60)}`]),
   ]);
 }
 function drawRibbon(s) {

@@ -47,7 +47,7 @@ func (s *Status) Text() string {
 		}
 		for i, s := range p.Skipped {
 			next := source.SegmentAt(s.To.Time().Add(time.Minute))
-			b.WriteString([]string{"\nskipped   by bridge seek: ", "; "}[min(i, 1)])
+			b.WriteString([]string{"\nskipped   by bridge seek, what the feed has ", "; "}[min(i, 1)])
 			fmt.Fprintf(&b, "after %s and before %s", s.After, next)
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",

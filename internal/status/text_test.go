@@ -61,7 +61,7 @@ func TestTextBetweenSegments(t *testing.T) {
 		return source.SegmentAt(time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
 	}
 	s.Position.Skipped = []offsets.Stretch{{After: at(2), To: source.Before(at(4))}, {After: at(9), To: source.Before(at(11))}}
-	want := "\nskipped   by bridge seek: after 2026/01/31/0200 and before 2026/01/31/0400; after 2026/01/31/0900 and " +
+	want := "\nskipped   by bridge seek, what the feed has after 2026/01/31/0200 and before 2026/01/31/0400; after 2026/01/31/0900 and " +
 		"before 2026/01/31/1100\nresolved "
 	if got := s.Text(); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
