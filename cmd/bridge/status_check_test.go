@@ -48,11 +48,11 @@ func TestStatusCheckAfterOnce(t *testing.T) {
 		t.Fatalf("seek: exit code %d: %s", code, stderr)
 	}
 	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed ||
-		!strings.Contains(stdout, " ago\n-> start an instance with bridge run\n") {
+		!strings.Contains(stdout, " ago, and delivery will begin at earliest, where bridge seek has moved the bridge\n-> start ") {
 		t.Errorf("after a seek: exit code %d: %s", code, stdout)
 	}
 	deleteTopic(t, fakebroker.Admin(t, c)) // an instance alone does not mend that
-	const gone = " ago; topic changes does not exist: its records are gone\n-> create it with 4 " +
+	const gone = "; topic changes does not exist: its records are gone\n-> create it with 4 " +
 		"partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another"
 	if _, stdout, _ := call(t, "status"); !strings.HasPrefix(stdout, "nobody is running: ") ||
 		!strings.Contains(stdout, gone) || strings.Contains(stdout, "start an instance") {
