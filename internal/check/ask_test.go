@@ -26,7 +26,7 @@ func TestNoAnswer(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "no answer in time: ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q", err)
 		}
-		if do := (&checker{client: &kafka.Client{}}).advice(err); do != kafka.Silent {
+		if do := (&checker{client: &kafka.Client{}}).advice(err); do != silentBroker {
 			t.Errorf("what to do: %q", do)
 		}
 	})

@@ -98,12 +98,16 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 
 // advice says what to do about an error of the brokers.
 func (ck *checker) advice(err error) string {
-	if errors.Is(err, errNoAnswer) {
-		return kafka.Silent
+	do := ck.client.Advice(err)
+	if errors.Is(err, errNoAnswer) || do == kafka.Silent { // which names this check
+		return silentBroker
 	}
-	return cmp.Or(ck.client.Advice(err), "see the error: address, network, or another kind of port "+
+	return cmp.Or(do, "see the error: address, network, or another kind of port "+
 		"(BRIDGE_KAFKA_BROKERS, BRIDGE_KAFKA_TLS_ENABLED, BRIDGE_KAFKA_SASL_MECHANISM)")
 }
+
+const silentBroker = "the brokers are overloaded or hang, the port is of another service, or a firewall or proxy is " +
+	"in between: look at their logs"
 
 func (ck *checker) unreached(status Status, what string, err error) {
 	text, do := plain.SplitRemedy(without(what, err)) // credentials have one of their own

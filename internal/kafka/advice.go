@@ -99,8 +99,7 @@ func Denied(err error) bool {
 }
 
 // Silent is what to do about brokers that do not answer in time.
-const Silent = "the brokers are overloaded or hang, the port is of another service, or a firewall or proxy is in " +
-	"between: look at their logs"
+const Silent = "look at the brokers and the network; bridge check tries each broker"
 
 // listens reports whether addr has the port of a broker. A body of the storage service breaks off with the same error.
 func (c *Client) listens(addr net.Addr) bool {

@@ -40,7 +40,7 @@ func TestAdvice(t *testing.T) {
 		{kerr.InvalidReplicationFactor, "BRIDGE_TOPIC_REPLICATION to at most the number of brokers"},
 		{kerr.PolicyViolation, "BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow"},
 		{kerr.NotController, ""},
-		{silent(9092), "or a firewall or proxy"},
+		{silent(9092), "bridge check tries each broker"},
 		{silent(443), ""}, // of the storage service
 		{errors.New("it is the beginning of an HTTP response"), "an HTTP server"},
 		{errors.New("invalid large response size 1008813135 > limit 33554432"), "does not answer as Kafka does"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	client "blobfeed/internal/kafka"
 	"blobfeed/internal/status"
 )
 
@@ -82,7 +83,7 @@ func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 	}
 	away := m.kafka.kafkaProblem(now, limit)
 	known := same && away != "" // what troubles the instance is among the problems
-	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
+	add(away, cmp.Or(unreachable, client.Silent))
 	silent := len(problems)
 	add(m.storage.storageProblem(now), "run bridge check")
 	behind := func(text, do string) bool { // of the storage service's silence: said, with what to do about it

@@ -45,8 +45,6 @@ type Display struct {
 	began     time.Time // of the first transaction; until then, of the run
 	delivers  bool      // there was a transaction
 	segment   string
-	last      time.Time // latest event time committed
-	drained   bool
 	shown     time.Time
 	shownSeen int64
 	// shownWritten is the records that were written by then.
@@ -149,10 +147,7 @@ func (p *Display) Committed(c bridge.Commit) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.segment, p.drained = c.Segment.String(), c.Drained
-	if c.Seen.After(p.last) {
-		p.last = c.Seen
-	}
+	p.segment = c.Segment.String()
 }
 
 func (p *Display) count(c bridge.Commit) {
@@ -175,9 +170,6 @@ func (p *Display) took() time.Duration {
 // Completed implements bridge.CompletionObserver.
 func (p *Display) Completed(c bridge.Completion) {
 	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drained = c.Last
 }
 
 // History implements bridge.HistoryObserver. The log gets the first report only: metrics show the others.
@@ -232,10 +224,7 @@ func (p *Display) report() {
 		p.log.Warn("run --once still waits", "verdict", verdict.Text, "seconds", int64(now.Sub(r.last).Seconds()),
 			"hint", "it ends when everything is delivered; Ctrl-C or SIGTERM ends it now")
 	}
-	lag := "none"
-	if r.lag > 0 {
-		lag = r.lag.Round(time.Second).String()
-	}
+	lag := s.Lag.Late()
 	if p.line != nil {
 		text := fmt.Sprintf("%8s/s  segment %s  lag %s", plain.Number(int64(r.rate)), cmp.Or(r.segment, "-"), lag)
 		if verdict.Text != "" && verdict.Text != status.AllWell {
@@ -270,7 +259,6 @@ type period struct {
 	last    time.Time // when something came last, or the start
 	moved   bool      // also by a scan, which writes records, and reads no events
 	segment string
-	lag     time.Duration // 0: none
 }
 
 // since returns what came since the last call. Commits take the lock, so nothing is written under it.
@@ -280,9 +268,6 @@ func (p *Display) since(now time.Time) (r period) {
 	events, written := p.events.Load(), p.records.Load()
 	r = period{events: events, rate: float64(events-p.shownSeen) / now.Sub(p.shown).Seconds(), segment: p.segment,
 		moved: events != p.shownSeen || written != p.shownWritten}
-	if !p.drained && !p.last.IsZero() {
-		r.lag = now.Sub(p.last)
-	}
 	if r.moved {
 		p.moved = now
 	}

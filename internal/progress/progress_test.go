@@ -71,11 +71,19 @@ func TestVerdictIsLogged(t *testing.T) {
 	verdict.Text = "catching up: segment 5 of 7"
 	expect("while nothing moves but a number", "")
 	p.Committed(bridge.Commit{Read: 3})
+	seen.Lag.Azure, seen.Lag.Bridge = new(150.), new(30.)
 	expect("when events came", `"verdict":"catching up: segment 5 of 7","events":3`)
+	if !strings.Contains(log.String(), `"lag":"3m0s"`) {
+		t.Error(log.String())
+	}
+	seen.Lag.Bridge = nil
 	p.Committed(bridge.Commit{Emitted: 5})
 	expect("when a scan has written rows", `"verdict":"catching up: segment 5 of 7","events":3`)
 	*verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
 	expect("when it fails", `"level":"WARN","msg":"progress","verdict":"degraded: no route"`)
+	if !strings.Contains(log.String(), `"lag":"unknown"`) { // as the page has it
+		t.Error(log.String())
+	}
 	expect("while it fails", "")
 	seen.Hint = "no event has become a record"
 	expect("at the first hint", `"level":"WARN","msg":"the settings may be wrong","hint":"no event has become a record"`)

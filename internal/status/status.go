@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -85,6 +86,18 @@ type Lag struct {
 	// published events wait for this instance: 0 if none wait.
 	Azure  *float64 `json:"azure_seconds,omitempty"`
 	Bridge *float64 `json:"bridge_seconds,omitempty"`
+}
+
+// Late returns how late delivery is, as the page has it: both parts.
+func (l *Lag) Late() string {
+	if l.Bridge == nil {
+		return "unknown"
+	}
+	late := inSeconds(*l.Bridge)
+	if l.Azure != nil {
+		late += inSeconds(*l.Azure)
+	}
+	return plain.Span(late)
 }
 
 // Topic is where records go.
