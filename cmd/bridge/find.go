@@ -172,7 +172,7 @@ func showFound(out io.Writer, f *find.Found, asJSON, value bool) error {
 		}
 	default:
 		fate := map[string]string{find.LeftOut: "left out", find.Waiting: "not delivered yet", find.Missing: "MISSING",
-			find.Unknown: "unknown"}[f.Fate]
+			find.Skipped: "skipped", find.Unknown: "unknown"}[f.Fate]
 		fmt.Fprintf(out, "  %s: %s\n", fate, plain.Line(f.Why))
 	}
 	if text != "" {

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -204,6 +206,86 @@ func TestFindReadsATopicOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(find.Missing)
+}
+
+// What a seek has skipped is not missing, and what was delivered before a seek back is delivered.
+func TestFindOfSkippedEvents(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	dir := t.TempDir()
+	spec := feedsim.Spec{Segments: 6, EventsPerSegment: 30, Blobs: 1, Containers: []string{"c"}}
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	setenv(t, "BRIDGE_SOURCE_URL", "file://"+dir)
+	published := filepath.Join(dir, "meta/segments.json")
+	all, err := os.ReadFile(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := []byte(`{"lastConsumable": "2026-01-01T02:00:00Z"}`)
+	if err := os.WriteFile(published, some, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seek := func(to string) {
+		t.Helper()
+		if code, _, stderr := call(t, "seek", "--to", to, "--yes", "--force"); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	seek("2026/01/01/0100")
+	runToEnd(t)
+	if err := os.WriteFile(published, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// fates has a line where the fate changes: the hour of the event, and what became of it.
+	fates := func() (all string) {
+		was := ""
+		for _, f := range found(t, "c/dir000/file-000000.bin") {
+			if now := f.Fate + ": " + f.Why; now != was {
+				all += f.Time.Format("\n15h ") + now
+				was = now
+			}
+		}
+		return all
+	}
+	is := func(when string, want ...string) {
+		t.Helper()
+		if got := fates(); got != "\n"+strings.Join(want, "\n") {
+			t.Errorf("%s:%s\nwant\n%s", when, got, strings.Join(want, "\n"))
+		}
+	}
+	const early = "00h skipped: no segment before 2026/01/01/0100 is delivered (BRIDGE_START, BRIDGE_INITIAL_SCAN or " +
+		"bridge seek)"
+	const hole = "03h skipped: bridge seek has skipped the segments after 2026/01/01/0200 and before 2026/01/01/0400"
+	waits := func(hour string) string {
+		return hour + "h not_delivered: the bridge has not committed this part of segment 2026/01/01/" + hour + "00 yet"
+	}
+	is("at the end of the first part", early, "01h delivered: ", waits("03"), waits("04"), waits("05"))
+	seek("2026/01/01/0400")
+	is("moved forward", early, "01h delivered: ", hole, waits("04"), waits("05"))
+	runToEnd(t)
+	is("at the end", early, "01h delivered: ", hole, "04h delivered: ")
+	if _, stdout, _ := call(t, "find", "c/dir000/file-000000.bin"); !strings.Contains(stdout, "\n  "+hole[4:]+"\n") {
+		t.Errorf("%s", stdout)
+	}
+	seek("2026/01/01/0200")
+	is("moved back", early, "01h delivered: ", waits("03"), "04h delivered: ")
+	seek("2026-01-01T03:30:00Z")
+	runToEnd(t)
+	is("moved to a time", early, "01h delivered: ", "03h skipped: delivery begins at 2026-01-01T03:30:00Z (bridge "+
+		"seek, or BRIDGE_START after a reset)", "03h delivered: ")
+	// Nothing is skipped that was delivered before a seek.
+	adm := fakebroker.Admin(t, c)
+	deleteTopic(t, adm)
+	if _, err := adm.CreateTopic(t.Context(), 4, 1, nil, changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found(t, "c/dir000/file-000000.bin", "--from", "2026/01/01/0100", "--to", "2026-01-01T02:59:59Z") {
+		if f.Fate != find.Missing {
+			t.Errorf("without its record: %+v", f)
+		}
+	}
 }
 
 // A path with more events than are looked for at once: each is shown once, in the order of the feed.

@@ -40,6 +40,7 @@ const (
 	LeftOut    = "left_out"      // by the settings
 	DeadLetter = "dead_letter"   // it is in the dead-letter topic
 	Waiting    = "not_delivered" // the bridge is not there yet
+	Skipped    = "skipped"       // a seek has moved the bridge past it
 	Missing    = "missing"       // the bridge was there, and there is no record
 	Unknown    = "unknown"       // without headers, records do not say which event they are of
 )
@@ -59,7 +60,8 @@ type Found struct {
 	Key       string    `json:"key,omitempty"`
 	Value     []byte    `json:"-"`
 
-	topic string
+	topic   string
+	segment source.Segment
 }
 
 // Place is a record in Kafka.
@@ -168,8 +170,8 @@ func (f *Finder) shard(
 				continue
 			}
 			found := &Found{Position: pos.String(), Time: at.UTC(), Type: ev.EventType, ID: ev.ID,
-				Path: envelope.PathOf(ev.Subject)}
-			f.judge(found, ev, m.Segment, shard, b.Next)
+				Path: envelope.PathOf(ev.Subject), segment: m.Segment}
+			f.judge(found, ev, shard, b.Next)
 			if err := show(found); err != nil {
 				return err
 			}
@@ -178,12 +180,12 @@ func (f *Finder) shard(
 }
 
 // judge finds out what became of an event, or in which topic its record is to be looked for.
-func (f *Finder) judge(found *Found, ev *ocf.Event, seg source.Segment, shard int, next source.ShardPosition) {
+func (f *Finder) judge(found *Found, ev *ocf.Event, shard int, next source.ShardPosition) {
 	if found.Why = f.leftOut(ev); found.Why != "" {
 		found.Fate = LeftOut
 		return
 	}
-	if !status.Covers(f.State, seg, shard, next) {
+	if seg := found.segment; !status.Covers(f.State, seg, shard, next) && !f.before(seg) {
 		found.Fate, found.Why = Waiting, "the bridge has not committed this part of segment "+seg.String()+" yet"
 		return
 	}
@@ -226,12 +228,46 @@ func (f *Finder) places(ctx context.Context, all []*Found) error {
 		if e.Record != nil {
 			continue
 		}
-		if e.Fate = Missing; e.Why == "" {
+		if why := f.skipped(e); why != "" {
+			e.Fate, e.Why = Skipped, why
+		} else if e.Fate = Missing; e.Why == "" {
 			e.Why = "the bridge has passed the event, and " + e.topic + " has no record of it: retention or " +
-				"compaction may have deleted it, a seek may have skipped it; bridge verify --feed judges the topic"
+				"compaction may have deleted it; bridge verify --feed judges the topic"
 		}
 	}
 	return nil
+}
+
+// before reports whether a segment was delivered, perhaps before a seek that repeats it.
+func (f *Finder) before(seg source.Segment) bool {
+	return f.State != nil && f.State.Frontier != nil && slices.ContainsFunc(f.State.Frontier.Delivered(), within(seg))
+}
+
+// skipped says why the bridge has moved past an event without delivering it; "" if it should have delivered it.
+func (f *Finder) skipped(e *Found) string {
+	front := f.State.Frontier
+	if slices.ContainsFunc(front.Earlier, within(e.segment)) {
+		return "" // before the last seek
+	}
+	for _, s := range front.Skipped() {
+		if within(e.segment)(s) {
+			return fmt.Sprintf("bridge seek has skipped the segments after %s and before %s", s.After,
+				source.SegmentAt(s.To.Time().Add(time.Minute)))
+		}
+	}
+	if first := slices.MinFunc(append(front.Delivered(), offsets.Stretch{After: front.Since}),
+		func(a, b offsets.Stretch) int { return a.After.Compare(b.After) }).After; e.segment.Compare(first) <= 0 {
+		return fmt.Sprintf("no segment before %s is delivered (BRIDGE_START, BRIDGE_INITIAL_SCAN or bridge seek)",
+			source.SegmentAt(first.Time().Add(time.Minute)))
+	}
+	if start, err := envelope.ParseTimestamp(front.Start); err == nil && e.Time.UnixNano() < start.Wall {
+		return "delivery begins at " + status.Place(front.Start) + " (bridge seek, or BRIDGE_START after a reset)"
+	}
+	return ""
+}
+
+func within(seg source.Segment) func(offsets.Stretch) bool {
+	return func(s offsets.Stretch) bool { return seg.Compare(s.After) > 0 && seg.Compare(s.To) <= 0 }
 }
 
 // leftOut says which setting leaves an event out, "" if none does.
