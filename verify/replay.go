@@ -53,6 +53,9 @@ func (v *Replay) ExpectOnce(r Record) { v.expect(&r, replayRequired|replayOnce) 
 // Doubt adds an event of which nobody knows whether it is required. Doubtful counts it if it is missing.
 func (v *Replay) Doubt(r Record) { v.expect(&r, replayDoubtful) }
 
+// Skip adds an event that a seek may have skipped. Skipped counts it if it is missing.
+func (v *Replay) Skip(r Record) { v.expect(&r, replaySkipped) }
+
 func (v *Replay) expect(r *Record, flag uint64) {
 	if r.Key == nil {
 		return
@@ -184,9 +187,20 @@ func (v *Replay) Failures() []Failure {
 }
 
 // Doubtful returns how many events are missing of which nobody knows whether they are required.
-func (v *Replay) Doubtful() (n int64) {
+func (v *Replay) Doubtful() int64 { return v.lacking(replayDoubtful) }
+
+// Skipped returns how many events are missing that a seek may have skipped.
+func (v *Replay) Skipped() int64 { return v.lacking(replaySkipped) }
+
+// lacking returns how many events with a flag are missing. A deletion and the tombstone behind it are one.
+func (v *Replay) lacking(flag uint64) (n int64) {
 	for _, c := range v.keys {
-		n += int64(len(c.missing(v.Latest, replayDoubtful)))
+		for _, i := range c.missing(v.Latest, flag) {
+			second := i > 0 && c.events[i].rest&replayTombstone != 0 && c.events[i-1].id == c.events[i].id
+			if !second || c.events[i-1].rest&replaySeen != 0 {
+				n++
+			}
+		}
 	}
 	return n
 }
@@ -245,6 +259,7 @@ const (
 	replayTombstone
 	replayTimed
 	replayOnce
+	replaySkipped
 
 	timeBits   = 0xffffff << 8
 	headerBits = 0xffffffff << 32
@@ -334,7 +349,7 @@ func (c *chain) newest() int {
 	return -1
 }
 
-// missing returns the indexes of the events with a flag, required or doubtful, that did not come.
+// missing returns the indexes of the events with a flag, required, doubtful or skipped, that did not come.
 func (c *chain) missing(latest bool, flag uint64) (all []int) {
 	if latest && c.row {
 		return nil // compaction keeps the row, and may remove all events before it
@@ -344,7 +359,7 @@ func (c *chain) missing(latest bool, flag uint64) (all []int) {
 		switch {
 		case latest && e.rest&replaySeen != 0:
 			return all // what is before it may be gone
-		case e.rest&(replayRequired|replayDoubtful) == 0, e.rest&replaySeen != 0:
+		case e.rest&(replayRequired|replayDoubtful|replaySkipped) == 0, e.rest&replaySeen != 0:
 			continue
 		case latest && e.rest&replayTombstone != 0:
 			return all // it may be gone, too, and all before it
@@ -352,7 +367,7 @@ func (c *chain) missing(latest bool, flag uint64) (all []int) {
 		if e.rest&flag != 0 {
 			all = append(all, i)
 		}
-		if latest {
+		if latest && e.rest&(replayRequired|flag) != 0 { // else it may never have come, and the one before is required
 			return all
 		}
 	}

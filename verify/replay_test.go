@@ -242,6 +242,47 @@ func TestReplayNotRequired(t *testing.T) {
 	}
 }
 
+// Of the events that a seek may have skipped the missing ones are counted, a deletion with its tombstone once. In a
+// compacted topic the required event before them is the latest of its key, and so it must be there.
+func TestReplayCountsSkipped(t *testing.T) {
+	deletion, tombstone := data(4, 1, 0), data(4, 1, 0)
+	tombstone.Value = nil
+	skipped := []Record{data(1, 1, 0), deletion, tombstone, data(5, 2, 0)}
+	for name, c := range map[string]struct {
+		have   []Record
+		latest bool
+		skips  int64
+		says   string
+	}{
+		"all are missing":           {[]Record{data(0, 1, 0)}, false, 3, ""},
+		"the tombstone came":        {[]Record{data(0, 1, 0), tombstone}, false, 3, ""},
+		"the tombstone is missing":  {[]Record{data(0, 1, 0), deletion}, false, 3, ""},
+		"all came":                  {append([]Record{data(0, 1, 0)}, skipped...), false, 0, ""},
+		"a required one is missing": {skipped, false, 0, "lacks 1 of 1"},
+		"compacted":                 {[]Record{data(0, 1, 0)}, true, 1, ""},
+		"compacted, all came":       {skipped[2:], true, 0, ""},
+	} {
+		v := &Replay{Latest: c.latest}
+		v.Expect(data(0, 1, 0), true)
+		for _, r := range skipped {
+			v.Skip(r)
+		}
+		for _, r := range c.have {
+			v.Note(r)
+		}
+		if got := text(v.Failures()); v.Skipped() != c.skips || v.Doubtful() != 0 || (got == "") != (c.says == "") ||
+			!strings.Contains(got, c.says) {
+			t.Errorf("%s: %d skipped, %d doubtful, want %d: %s", name, v.Skipped(), v.Doubtful(), c.skips, got)
+		}
+	}
+	v := &Replay{Latest: true}
+	v.Expect(data(0, 1, 0), true)
+	v.Skip(data(1, 1, 0))
+	if got := text(v.Failures()); !strings.Contains(got, "lacks 1 of 1") || v.Skipped() != 1 {
+		t.Errorf("%d skipped: %s", v.Skipped(), got)
+	}
+}
+
 // An event that the feed itself has twice is expected twice.
 func TestReplayOfRepeatedEvent(t *testing.T) {
 	rs := []Record{data(1, 1, 0), data(2, 1, 0), data(3, 1, 0), data(1, 1, 0)}
