@@ -446,15 +446,16 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, d
 			break
 		}
 	}
-	g, doubtful := c.pass.guess, false
+	g, doubtful, skip := c.pass.guess, false, false
 	before := g != nil && (g.first == (envelope.Timestamp{}) || rec.Updated.Compare(g.first) < 0)
+	early := before && rec.Updated.Compare(g.from) < 0 // BRIDGE_START leaves it out
 	switch skipped := c.pass.sought.skips(seg, c.pass.says, rec.Updated); {
 	case required && dead: // by the bridge, or by somebody else
 		required, doubtful = false, c.pass.dead.Others > 0
 	case required && skipped:
-		required, doubtful = false, g == nil
+		required, skip = false, !early
 	case required && before:
-		required, doubtful = false, rec.Updated.Compare(g.from) >= 0
+		required, doubtful = false, !early
 	}
 	if required {
 		c.must++
@@ -464,6 +465,8 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, d
 		switch {
 		case doubtful:
 			c.Doubt(r)
+		case skip:
+			c.Skip(r)
 		case once:
 			c.ExpectOnce(r)
 		default:

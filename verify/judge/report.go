@@ -32,9 +32,10 @@ type Report struct {
 // feedReport counts the events of the feed.
 type feedReport struct {
 	Read     int64  `json:"read"`
-	Given    int64  `json:"given"`    // that the settings select for the topic
-	Required int64  `json:"required"` // must be in the topic
-	UpTo     string `json:"up_to"`    // what bounds them
+	Given    int64  `json:"given"`             // that the settings select for the topic
+	Required int64  `json:"required"`          // must be in the topic
+	Skipped  int64  `json:"skipped,omitempty"` // are not in it, because seeks may have skipped them
+	UpTo     string `json:"up_to"`             // what bounds them
 
 	DeadLetters *lettersReport `json:"dead_letters,omitempty"` // nil: the bridge has no such topic
 }
@@ -121,6 +122,10 @@ func (r *Report) fill(t *judgedTopic) {
 	} else if t.v.Bounded && len(t.seeks) > 0 { // nobody counts them
 		repeats = ", but for those that bridge seek repeats"
 	}
+	skipped := int64(0)
+	if feed != nil {
+		skipped = feed.Skipped()
+	}
 	eventless := checks.scan.Checked() == r.Records // there is nothing to check in events yet
 	for _, k := range checks.all {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
@@ -128,6 +133,9 @@ func (r *Report) fill(t *judgedTopic) {
 			c.judge(k.validator.Checked(), k.validator.Failures())
 			if k.name == "unique" || k.name == "order" {
 				c.Promise += repeats
+			}
+			if k.name == "replay" && skipped > 0 {
+				c.Promise += fmt.Sprintf(", but for %s that are not in it (see note)", plain.Number(skipped))
 			}
 			if k.name == "replay" && c.Status == Holds && feed.Required == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
@@ -175,11 +183,14 @@ func (r *Report) fill(t *judgedTopic) {
 	if feed == nil {
 		return
 	}
-	if pass.guess == nil {
-		r.noteSome(feed.Doubtful(), "event",
-			"%s of the feed not in the topic: bridge seek has skipped them, or they are from before the start")
+	why := "bridge seek has skipped them, or they are from before the start"
+	if state == nil {
+		why = "its markers say that bridge seek has skipped them, and no state confirms it"
 	}
-	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.must, UpTo: feed.bound()}
+	r.noteSome(skipped, "event", "%s of the feed not in the topic: %s", why)
+	r.Feed = &feedReport{
+		Read: pass.read, Given: feed.given, Required: feed.must, Skipped: skipped, UpTo: feed.bound(),
+	}
 	if d := &pass.dead.lettersReport; d.Topic != "" {
 		r.Feed.DeadLetters = d
 	}

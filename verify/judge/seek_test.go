@@ -74,6 +74,53 @@ func TestCopyAfterASeek(t *testing.T) {
 	}
 }
 
+// Nobody confirms what the markers of a copy say of a seek forward. It is believed, but what is missing is counted, also
+// where the marker is forged and hides a lost segment.
+func TestCopySkips(t *testing.T) {
+	for _, settings := range []string{"", "RESOLVED_TO=topic", "HEADERS=none", "DELETES=both", "DELIVERY=at_least_once"} {
+		t.Run(settings, func(t *testing.T) {
+			s := stage(t, t, form{settings: "EVENTS=all " + settings, then: func(t *testing.T, l *liveFeed) {
+				l.grow(t, 2)
+				seek(t, "2026/01/01/0600")
+			}})
+			counted := func(c *copied, stateless bool, want int64, why string) {
+				t.Helper()
+				rs, of := s.verify(t, c, true, stateless)
+				text := shown(t, rs)
+				for _, told := range []string{
+					fmt.Sprintf("in order, but for %d that are not in it (see note) (", want),
+					fmt.Sprintf("note: %d events of the feed not in the topic: %s\n", want, why),
+				} {
+					if !strings.Contains(text, told) {
+						t.Errorf("want %q", told)
+					}
+				}
+				if f := rs[0].Feed; Verdict(rs) != nil || of["replay"] != Holds || f.Skipped != want {
+					t.Errorf("stateless %t: %v, %+v: %s", stateless, Verdict(rs), f, text)
+				}
+			}
+			const segment = 24 // events
+			const unconfirmed = "its markers say that bridge seek has skipped them, and no state confirms it"
+			counted(s.clone(), false, 2*segment, "bridge seek has skipped them, or they are from before the start")
+			counted(s.clone(), true, 2*segment, unconfirmed)
+			if settings != "" {
+				return
+			}
+			c := s.clone()
+			for p, rs := range c.topics[written].records {
+				in := func(r *kgo.Record) bool { return strings.HasPrefix(header(r, "position"), "2026/01/01/0200/") }
+				at := slices.IndexFunc(rs, in)
+				forged := changed(rs[at-1], func(r *kgo.Record) { // a marker
+					r.Headers = append(r.Headers, kgo.RecordHeader{
+						Key: "seek", Value: []byte("2026/01/01/0200 2026/01/01/0300")})
+				})
+				c.topics[written].records[p] = slices.Insert(slices.DeleteFunc(rs, in), at, forged)
+			}
+			counted(c, true, 3*segment, unconfirmed)
+		})
+	}
+}
+
 // names checks the failure of a key whose newest event does not come again. Its place is that of the key's last record,
 // also if that one differs, and it says where the newest is in the feed.
 func (s *scene) names(t *testing.T, c *copied, rs []*Report) {
