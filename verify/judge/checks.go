@@ -286,8 +286,8 @@ func (s *judgedTopic) due() {
 			continue // the topic did not exist yet
 		}
 		switch {
-		case s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) &&
-			most.Compare(until) > 0:
+		case s.barred(most), p.sought.leaves(f.segment), f.segment.Time().UnixNano() < from,
+			until != (envelope.Timestamp{}) && most.Compare(until) > 0:
 			continue
 		case ends && (f.end.UnixNano() > p.end.Wall || i+1 == len(p.over) ||
 			p.over[i+1].segment.Time().UnixNano() > p.end.Wall+int64(segmentSlack)):

@@ -77,7 +77,9 @@ func TestCopyAfterASeek(t *testing.T) {
 // Nobody confirms what the markers of a copy say of a seek forward. It is believed, but what is missing is counted, also
 // where the marker is forged and hides a lost segment.
 func TestCopySkips(t *testing.T) {
-	for _, settings := range []string{"", "RESOLVED_TO=topic", "HEADERS=none", "DELETES=both", "DELIVERY=at_least_once"} {
+	for _, settings := range []string{
+		"", "RESOLVED_TO=topic", "RESOLVED_TO=off", "HEADERS=none", "DELETES=both", "DELIVERY=at_least_once",
+	} {
 		t.Run(settings, func(t *testing.T) {
 			s := stage(t, t, form{settings: "EVENTS=all " + settings, then: func(t *testing.T, l *liveFeed) {
 				l.grow(t, 2)
@@ -101,7 +103,11 @@ func TestCopySkips(t *testing.T) {
 			}
 			const segment = 24 // events
 			const unconfirmed = "its markers say that bridge seek has skipped them, and no state confirms it"
-			counted(s.clone(), false, 2*segment, "bridge seek has skipped them, or they are from before the start")
+			confirmed := "bridge seek has skipped them, or they are from before the start"
+			counted(s.clone(), false, 2*segment, confirmed)
+			if settings == "RESOLVED_TO=off" { // nothing in the topic names the seek
+				return
+			}
 			counted(s.clone(), true, 2*segment, unconfirmed)
 			if settings != "" {
 				return
@@ -117,6 +123,15 @@ func TestCopySkips(t *testing.T) {
 				c.topics[written].records[p] = slices.Insert(slices.DeleteFunc(rs, in), at, forged)
 			}
 			counted(c, true, 3*segment, unconfirmed)
+			// Retention deletes the first partition up to behind the marker, and nothing of the others.
+			c = s.clone()
+			x := c.topics[written]
+			sought := slices.IndexFunc(x.records[0], func(r *kgo.Record) bool { return header(r, "seek") != "" })
+			x.from[0], x.records[0] = x.records[0][sought+1].Offset, x.records[0][sought+1:]
+			rs, _ := s.verify(t, c, true, false)
+			if text := shown(t, rs); Verdict(rs) != nil || rs[0].Feed.Skipped == 0 || rs[0].Feed.Skipped >= 2*segment {
+				t.Errorf("retention: %v: %s", Verdict(rs), text)
+			}
 		})
 	}
 }

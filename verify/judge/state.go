@@ -203,6 +203,7 @@ func counts(s *offsets.State) (all offsets.Counts) {
 // sought says which events seeks may have skipped: those may be in a topic or not.
 type sought struct {
 	all   []move             // nil: not all are known
+	holes []offsets.Stretch  // that they have left out by the state, which forgets some of many
 	start envelope.Timestamp // events before it were left out by the first start; zero: none
 	last  history.Target     // of the last seek
 	at    envelope.Timestamp // of its marker; zero: it repeats none
@@ -216,11 +217,11 @@ type move struct {
 }
 
 // skips reports whether an event may have been skipped. A seek back skips nothing: what was delivered before is still
-// required. If not all seeks are known, an event before the target of the last one may have been skipped.
+// required. If not all seeks are known, an event may have been skipped before the target of the last one, or in a hole.
 // The segment where delivery stood was complete if its own marker, says, was written by then.
 func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 	if s.all == nil {
-		return s.last.After(seg, at)
+		return s.last.After(seg, at) || s.leaves(seg)
 	}
 	if at.Compare(s.start) < 0 {
 		return true
@@ -232,6 +233,13 @@ func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 		}
 	}
 	return false
+}
+
+// leaves reports whether seeks have left a segment out, also one that was begun, by the state.
+func (s *sought) leaves(seg source.Segment) bool {
+	return slices.ContainsFunc(s.holes, func(h offsets.Stretch) bool {
+		return seg.Compare(h.After) > 0 && seg.Compare(h.To) <= 0
+	})
 }
 
 // seeks returns the seeks that the state and the markers name.
@@ -263,6 +271,7 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 	if len(at) > 0 {
 		s.at = at[len(at)-1]
 	}
+	s.holes = f.Skipped()
 	known, last := moves(named, at)
 	text := cmp.Or(last, f.Start)
 	if f.Seek != nil {
