@@ -53,7 +53,8 @@ func TestStatusCheckAfterOnce(t *testing.T) {
 	}
 	deleteTopic(t, fakebroker.Admin(t, c)) // an instance alone does not mend that
 	const gone = "; topic changes does not exist: its records are gone\n-> create it with 4 " +
-		"partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another"
+		"partitions, as it had (bridge check prints the command), to continue with new records, or restart from " +
+		"scratch with bridge reset, or with another"
 	if _, stdout, _ := call(t, "status"); !strings.HasPrefix(stdout, "nobody is running: ") ||
 		!strings.Contains(stdout, gone) || strings.Contains(stdout, "start an instance") {
 		t.Errorf("without its topic: %s", stdout)

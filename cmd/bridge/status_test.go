@@ -120,7 +120,7 @@ func TestStatusOfADeletedTopic(t *testing.T) {
 	deleteTopic(t, fakebroker.Admin(t, c))
 	code, stdout, stderr := call(t, "status", "--check")
 	if code != exitFailed || !strings.HasPrefix(stdout, "degraded: topic changes does not exist") ||
-		!strings.Contains(stdout, "\n-> create it with 4 partitions, as it had, to continue with new records, or ") {
+		!strings.Contains(stdout, "\n-> create it with 4 partitions, as it had (bridge check prints the command), to ") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

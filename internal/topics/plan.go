@@ -6,6 +6,7 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,11 +144,8 @@ func (e *MissingError) Remedy() string {
 	command := strings.Join(e.Create, " && ")
 	switch {
 	case e.Had > 0:
-		if command != "" {
-			command = " (" + command + ")"
-		}
-		return fmt.Sprintf("create it with %s, as it had%s, to continue with new records, %s",
-			plain.Count(e.Had, "partition"), command, restart)
+		return fmt.Sprintf("create it with %s, as it had (%s), to continue with new records, %s",
+			plain.Count(e.Had, "partition"), cmp.Or(command, "bridge check prints the command"), restart)
 	case len(e.Create) == 1:
 		return "set BRIDGE_TOPIC_CREATE=explicit, or create it: " + command
 	case len(e.Create) > 1:
