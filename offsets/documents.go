@@ -236,6 +236,11 @@ type Stretch struct {
 	To    source.Segment `json:"to"`
 }
 
+// Has reports whether a segment is in the stretch.
+func (s Stretch) Has(seg source.Segment) bool {
+	return seg.Compare(s.After) > 0 && seg.Compare(s.To) <= 0
+}
+
 // mostEarlier bounds a frontier of many seeks. Then its oldest two stretches become one.
 const mostEarlier = 16
 

@@ -143,6 +143,14 @@ func TestFind(t *testing.T) {
 	if f := found(t, path)[0]; f.Fate != find.Missing {
 		t.Errorf("%+v", f)
 	}
+	// Compaction removes records while all is well.
+	compact := []kadm.AlterConfig{{Name: "cleanup.policy", Value: new("compact")}}
+	if _, err := adm.AlterTopicConfigs(t.Context(), compact, changes); err != nil {
+		t.Fatal(err)
+	}
+	if f := found(t, path)[0]; f.Fate != find.Unknown || !strings.Contains(f.Why, "is compacted") {
+		t.Errorf("%+v", f)
+	}
 }
 
 // Events of a path share a read of their topic, and one of the dead letters.

@@ -224,33 +224,56 @@ func (f *Finder) places(ctx context.Context, all []*Found) error {
 	if err != nil && (f.Bridge.Topics.DeadLetter != "" || !errors.Is(err, kerr.TopicAuthorizationFailed)) {
 		return err
 	}
+	compacted := map[string]bool{}
 	for _, e := range lost {
 		if e.Record != nil {
 			continue
 		}
-		if why := f.skipped(e); why != "" {
+		if _, known := compacted[e.topic]; !known && e.Why == "" {
+			compacted[e.topic] = f.compacted(ctx, e.topic)
+		}
+		switch why := f.skipped(e); {
+		case why != "":
 			e.Fate, e.Why = Skipped, why
-		} else if e.Fate = Missing; e.Why == "" {
-			e.Why = "the bridge has passed the event, and " + e.topic + " has no record of it: retention or " +
-				"compaction may have deleted it; bridge verify --feed judges the topic"
+		case e.Why != "":
+			e.Fate = Missing
+		case compacted[e.topic]:
+			e.Fate, e.Why = Unknown, "topic "+e.topic+" is compacted, so a later record of the key may have replaced "+
+				"that of the event; bridge verify --feed judges the topic"
+		default:
+			e.Fate, e.Why = Missing, "the bridge has passed the event, and "+e.topic+" has no record of it: retention "+
+				"may have deleted it; bridge verify --feed judges the topic"
 		}
 	}
 	return nil
 }
 
+// compacted reports whether a topic keeps the newest record of each key only; false if the brokers do not say.
+func (f *Finder) compacted(ctx context.Context, topic string) bool {
+	cl, err := kgo.NewClient(f.Bridge.Kafka.Client...)
+	if err != nil {
+		return false
+	}
+	defer cl.Close()
+	settings, err := topics.Read(ctx, kadm.NewClient(cl), topic)
+	return err == nil && settings[topic].Compacted()
+}
+
 // before reports whether a segment was delivered, perhaps before a seek that repeats it.
 func (f *Finder) before(seg source.Segment) bool {
-	return f.State != nil && f.State.Frontier != nil && slices.ContainsFunc(f.State.Frontier.Delivered(), within(seg))
+	return f.State != nil && f.State.Frontier != nil &&
+		slices.ContainsFunc(f.State.Frontier.Delivered(), func(s offsets.Stretch) bool { return s.Has(seg) })
 }
 
 // skipped says why the bridge has moved past an event without delivering it; "" if it should have delivered it.
 func (f *Finder) skipped(e *Found) string {
 	front := f.State.Frontier
-	if slices.ContainsFunc(front.Earlier, within(e.segment)) {
+	has := func(s offsets.Stretch) bool { return s.Has(e.segment) }
+	if slices.ContainsFunc(front.Earlier, has) {
 		return "" // before the last seek
 	}
 	for _, s := range front.Skipped() {
-		if within(e.segment)(s) {
+		if s.Has(e.segment) {
 			return fmt.Sprintf("bridge seek has skipped the segments after %s and before %s", s.After,
 				source.SegmentAt(s.To.Time().Add(time.Minute)))
 		}
@@ -264,10 +287,6 @@ func (f *Finder) skipped(e *Found) string {
 		return "delivery begins at " + status.Place(front.Start) + " (bridge seek, or BRIDGE_START after a reset)"
 	}
 	return ""
-}
-
-func within(seg source.Segment) func(offsets.Stretch) bool {
-	return func(s offsets.Stretch) bool { return seg.Compare(s.After) > 0 && seg.Compare(s.To) <= 0 }
 }
 
 // leftOut says which setting leaves an event out, "" if none does.

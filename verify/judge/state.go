@@ -237,9 +237,7 @@ func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 
 // leaves reports whether seeks have left a segment out, also one that was begun, by the state.
 func (s *sought) leaves(seg source.Segment) bool {
-	return slices.ContainsFunc(s.holes, func(h offsets.Stretch) bool {
-		return seg.Compare(h.After) > 0 && seg.Compare(h.To) <= 0
-	})
+	return slices.ContainsFunc(s.holes, func(h offsets.Stretch) bool { return h.Has(seg) })
 }
 
 // seeks returns the seeks that the state and the markers name.
