@@ -48,7 +48,8 @@ func TestStatusCheckAfterOnce(t *testing.T) {
 		t.Fatalf("seek: exit code %d: %s", code, stderr)
 	}
 	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed ||
-		!strings.Contains(stdout, " ago, and delivery will begin at earliest, where bridge seek has moved the bridge\n-> start ") {
+		!strings.Contains(stdout, " ago, and delivery will begin at the oldest segment, where bridge seek has moved the "+
+			"bridge\n-> start ") {
 		t.Errorf("after a seek: exit code %d: %s", code, stdout)
 	}
 	deleteTopic(t, fakebroker.Admin(t, c)) // an instance alone does not mend that

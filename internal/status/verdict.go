@@ -118,7 +118,11 @@ const reported = time.Second
 func (s *Status) nobody() Verdict {
 	text, do, failed := s.last()
 	if p := s.Position; p.Seek != nil && p.Current == "" && p.Beyond == "" {
-		text += ", and delivery will begin at " + Place(p.Seek.To) + ", where bridge seek has moved the bridge"
+		place := Place(p.Seek.To)
+		if place == "earliest" {
+			place = "the oldest segment"
+		}
+		text += ", and delivery will begin at " + place + ", where bridge seek has moved the bridge"
 	}
 	if do == "" && !failed {
 		do = "start an instance with bridge run"
