@@ -66,6 +66,13 @@ main(async (browser, [url, dir, times, ...states]) => {
       ribbon: await text('ribbon-to'), newest: await page.locator('#position dt:has-text("newest segment") + dd').textContent(),
     };
     await page.screenshot({ path: `${dir}/status-${state}-${name}.png`, fullPage: true });
+    v.wide = await page.evaluate(() => { // how much of the card four bars take
+      const parts = $('parts'), all = [...parts.children];
+      parts.replaceChildren(...all.slice(0, 4));
+      const bars = [...parts.children].map(e => e.getBoundingClientRect());
+      parts.replaceChildren(...all);
+      return bars.length ? (bars[bars.length - 1].right - bars[0].left) / parts.clientWidth : 1;
+    });
     seen.views.push(v);
   }
 
@@ -87,6 +94,7 @@ main(async (browser, [url, dir, times, ...states]) => {
 
   const spans = await visit(states[0], 'desk', {});
   seen.spans = await spans.evaluate(all => all.map(s => span(s)), JSON.parse(times));
+  seen.nowhere = await spans.evaluate(() => currentOf({ position: { beyond_feed: 'no segment' }, verdict: { code: 'degraded' }, started: true }));
   seen.breaks = await spans.evaluate(address => { // widths at which an address, the arrow between two, a flag, or a name with a hyphen breaks
     const e = $('detail'), at = [];
     e.replaceChildren(...breaks(`read tcp ${address}->${address}: i/o timeout: bridge reset --yes of a fl-photos`));

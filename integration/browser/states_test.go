@@ -34,6 +34,7 @@ type view struct {
 	Names          []struct{ What, Name, Now string }
 	Samples, Cells int
 	Partitions     int
+	Wide           float64
 }
 
 // wanted is what the page says in each state.
@@ -87,8 +88,9 @@ func TestPageStates(t *testing.T) {
 			Remedy            float64
 			Overflow, Broken  []string
 		}
-		Spans  []string
-		Breaks []any
+		Spans   []string
+		Breaks  []any
+		Nowhere string // the current segment of a bridge at a place that the feed does not have
 	}
 	err := Run(".", "states.cjs", &seen, map[string]func(){
 		"fail": func() { last.Failed(-1, errors.New("no route to host")) },
@@ -103,6 +105,9 @@ func TestPageStates(t *testing.T) {
 		}
 	}
 
+	if strings.Contains(seen.Nowhere, "waits for") || seen.Nowhere == "" {
+		t.Errorf("where nothing is delivered, the current segment is %q", seen.Nowhere)
+	}
 	if len(seen.Breaks) > 0 {
 		t.Errorf("an address, a flag or a name breaks at widths of %v", seen.Breaks)
 	}
@@ -172,10 +177,13 @@ func TestPageStates(t *testing.T) {
 		if want := 6; v.State != "start" && v.Partitions != want {
 			t.Errorf("%s: %d partitions, want %d", at, v.Partitions, want)
 		}
+		if v.Name == "phone" && v.Wide < 0.8 {
+			t.Errorf("%s: four bars take %.2f of the card", at, v.Wide)
+		}
 		if v.Samples < samples || v.Cells != cells {
 			t.Errorf("%s: %d samples, %d leases, want %d and %d", at, v.Samples, v.Cells, samples, cells)
 		}
-		for _, mannered := range []string{"frontier", "undefined", "NaN", "null", "[object"} {
+		for _, mannered := range []string{"frontier", "undefined", "NaN", "null", "[object", "everything is delivered"} {
 			if strings.Contains(v.All, mannered) {
 				t.Errorf("%s: the page says %q", at, mannered)
 			}

@@ -25,6 +25,13 @@ function rowOf(cells) {
   return tr;
 }
 
+// keyOf breaks a key behind its slashes only: a part that is longer than a line is cut, and the title has all.
+function keyOf(key) {
+  const e = element('div', key.split(/(?<=\/)/).map(part => element('span', document.createTextNode(part))), 'path');
+  e.title = key;
+  return e;
+}
+
 const tones = { up_to_date: '10703a', catching_up: '0a58c2', starting: '0a58c2', degraded: 'd98a00', silent: 'b3261e' };
 let said = '';
 function verdict(code, headline, detail, share, problems, remedy) {
@@ -52,7 +59,7 @@ function verdict(code, headline, detail, share, problems, remedy) {
 }
 
 const meaning = {
-  drained: 'drained: everything is delivered', waiting: 'waiting for work', working: 'working', failing: 'failing',
+  drained: 'drained: all of the open segment is delivered', waiting: 'waiting for work', working: 'working', failing: 'failing',
   stuck: 'stuck', elsewhere: 'not held by this instance', unused: 'not used yet',
 };
 const ageOf = s => (Date.parse(s.now) - Date.parse(s.up_since)) / 1000;
@@ -133,7 +140,7 @@ function render(s) {
   show('parts-marker', p.resolved ? 'each partition is resolved up to' : ''); show('parts-resolved', p.resolved ? time(p.resolved) : '');
   $('parts').setAttribute('aria-label', wrote);
   const records = s.last_records || [], topicsOf = new Set(records.map(r => r.topic)).size, typed = records.some(r => r.type);
-  const columns = [['Partition', r => (topicsOf > 1 ? r.topic + '/' : '') + r.partition], ['Offset', r => r.offset < 0 ? '–' : number(r.offset)], ['Key', r => r.key],
+  const columns = [['Partition', r => (topicsOf > 1 ? r.topic + '/' : '') + r.partition], ['Offset', r => r.offset < 0 ? '–' : number(r.offset)], ['Key', r => keyOf(r.key)],
     ...(typed ? [['Event', r => r.type || '–']] : []), ['Time', r => time(r.time)], ['Value', r => r.bytes ? size(r.bytes) : 'no bytes']];
   $('records-head').replaceChildren(...columns.map(([name]) => element('th', name)));
   $('records').replaceChildren(...records.map(r => rowOf(columns.map(([name, of]) => [name, of(r)]))));

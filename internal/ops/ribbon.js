@@ -39,7 +39,7 @@ function rect(cls, x, width, title) {
   }
   return r;
 }
-const currentOf = s => s.position.current || (s.position.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next segment' : '–');
+const currentOf = s => s.position.current || (s.position.ended ? 'ended' : s.verdict.code === 'catching_up' ? 'several in a bundle' : s.position.beyond_feed ? 'no segment where the bridge is' : s.started ? 'waits for the next segment' : '–');
 // drawPosition shows where the bridge is in the feed. The newest segment is that of the ribbon, so that the two agree.
 function drawPosition(s) {
   const p = s.position, newest = feed && feed.begins.length ? feed.begins[feed.begins.length - 1] : segmentTime(p.newest);

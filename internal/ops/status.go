@@ -188,6 +188,9 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			s.Lag.Azure = &held
 		}
 	}
+	if s.Position.Beyond != "" {
+		return // nothing waits there, and nothing is in time
+	}
 	unknown := false
 	for _, l := range m.leases {
 		if l.activity == bridge.Drained && l.errors > 0 {

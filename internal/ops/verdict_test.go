@@ -84,7 +84,11 @@ func TestVerdictAfterASeek(t *testing.T) {
 		judged(t, m, place.String()+", at another place before", before, "bridge seek has moved the bridge")
 		*now = now.Add(time.Second)
 		m.Active(0, bridge.Waiting)
+		m.Active(1, bridge.Waiting)
 		judged(t, m, place.String()+", after a look", status.Degraded, "bridge seek has moved the bridge")
+		if late := m.Snapshot().Lag.Bridge; late != nil {
+			t.Errorf("%s: nothing is delivered there, and nothing is late: %v", place, *late)
+		}
 		m.Active(0, bridge.Working)
 		judged(t, m, place.String()+", at the next look", status.Degraded, "bridge seek has moved the bridge")
 		m.History(bridge.History{Headroom: 4 * time.Hour, Newest: moved.Frontier.Completed.Time()})
