@@ -60,7 +60,6 @@ func work(
 	defer stopSampling()
 	go i.monitor.Keep(sampling)
 	go i.look(sampling)
-	go i.waitForGroup(sampling)
 	var more []os.Signal
 	if !signal.Ignored(syscall.SIGHUP) { // else the bridge runs behind nohup
 		more = append(more, syscall.SIGHUP)

@@ -135,26 +135,50 @@ func (i *instance) Run(stop, hard context.Context) error {
 	return err
 }
 
-// waitForGroup logs whom the instance waits for, if it has reached the brokers and is not a member of its group for a
-// while. An instance that was killed is a member until its session ends.
-func (i *instance) waitForGroup(ctx context.Context) {
-	const every = 500 * time.Millisecond
-	for looks := 0; looks < 2; {
-		if pause.For(ctx, every) != nil {
-			return
+// lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.
+var lookEvery = 5 * time.Second // tests have a shorter one
+
+// look reports what only the brokers know: topics of records that were deleted, or created again, and which members
+// the group has while the instance joins it. Where nothing is delivered, no write fails because of a topic. The first
+// look is as early as possible: a topic that was created again is empty until the bridge writes.
+func (i *instance) look(ctx context.Context) {
+	var r *status.Reader
+	var gone status.Problem
+	var others []string
+	done := func() {}
+	defer func() { done() }()
+	for wait := i.pause / 30; pause.For(ctx, wait) == nil; {
+		s := i.monitor.Snapshot()
+		joins := slices.ContainsFunc(s.Reasons, func(r ops.Reason) bool { return r.Code == "no_member" })
+		if !s.Started && !joins {
+			continue
 		}
-		switch reasons := i.monitor.Snapshot().Reasons; {
-		case len(reasons) == 0:
-			return
-		case reasons[0].Code == "no_member":
-			looks++
+		if wait = i.pause; joins {
+			wait = i.pause / 5
+		}
+		if r == nil {
+			var err error
+			if r, done, err = setup.State(i.config); err != nil {
+				r, done = nil, func() {}
+				continue // the settings were valid: a secret in a file is not, for now
+			}
+		}
+		if joins {
+			others = i.joining(ctx, r, others)
+		}
+		if s.Started {
+			gone = i.missing(ctx, r, &s.Status, gone)
+		}
+		if i.pause > 10*time.Second { // there are many bridges, and each client takes memory
+			done()
+			r, done = nil, func() {}
 		}
 	}
-	r, done, err := setup.State(i.config)
-	if err != nil {
-		return
-	}
-	defer done()
+}
+
+// joining returns the members that the group has besides the instance, which joins it, and reports them unless they
+// were known. An instance that was killed is a member until its session ends.
+func (i *instance) joining(ctx context.Context, r *status.Reader, known []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, setup.StateTimeout)
 	defer cancel()
 	group, _ := r.Group(ctx) // else the engine reports what is wrong with it
@@ -165,42 +189,12 @@ func (i *instance) waitForGroup(ctx context.Context) {
 	if own := slices.Index(others, i.config.Instance); own >= 0 {
 		others = slices.Delete(others, own, own+1)
 	}
-	if len(others) > 0 {
+	if len(others) > 0 && !slices.Equal(others, known) {
 		i.log.Info("waiting for the other members of the group", "members", others, "session_timeout",
 			i.config.SessionTimeout.String(), "hint", "one that is gone stays a member until its session ends")
 	}
-}
-
-// lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.
-var lookEvery = 5 * time.Second // tests have a shorter one
-
-// look reports topics of records that were deleted, or created again. Where nothing is delivered, no write fails
-// because of it. The first look is as early as possible: a topic that was created again is empty until the bridge
-// writes.
-func (i *instance) look(ctx context.Context) {
-	var r *status.Reader
-	var was status.Problem
-	done := func() {}
-	defer func() { done() }()
-	for wait := i.pause / 30; pause.For(ctx, wait) == nil; {
-		s := i.monitor.Snapshot()
-		if !s.Started {
-			continue
-		}
-		wait = i.pause
-		if r == nil {
-			var err error
-			if r, done, err = setup.State(i.config); err != nil {
-				r, done = nil, func() {}
-				continue // the settings were valid: a secret in a file is not, for now
-			}
-		}
-		was = i.missing(ctx, r, &s.Status, was)
-		if i.pause > 10*time.Second { // there are many bridges, and each client takes memory
-			done()
-			r, done = nil, func() {}
-		}
-	}
+	i.monitor.Joins(others, i.config.SessionTimeout)
+	return others
 }
 
 // missing returns what is wrong with the topics of records, and reports it unless it was known.

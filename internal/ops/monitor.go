@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +50,8 @@ type Monitor struct {
 	down     status.Problem // why no engine works until the next Watch; none: one does
 	draining bool
 	member   bool
-	joined   bool // was a member once
+	joined   bool   // was a member once
+	awaits   string // whom the group waits for, before
 	leases   map[int32]*lease
 	counts   Counts
 	history  *bridge.History
@@ -119,6 +121,16 @@ func (m *Monitor) Gone(p status.Problem) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gone = p
+}
+
+// Joins reports which other members the group has, which the instance joins.
+func (m *Monitor) Joins(others []string, session time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.awaits = ""; len(others) > 0 {
+		m.awaits = " and waits for " + plain.Line(plain.Clip(strings.Join(others, ", "))) +
+			": a member that was killed leaves within " + plain.Span(session)
+	}
 }
 
 // Down reports that the engine has ended with an error, and when another one is to be watched; 0 is never.

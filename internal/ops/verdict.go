@@ -104,7 +104,7 @@ func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 		case r.Code == "starting" && m.trouble.Error == "":
 			starting = "the brokers have not answered yet"
 		case r.Code == "no_member" && !m.joined:
-			starting = "the instance joins the group"
+			starting = "the instance joins the group" + m.awaits
 		case away != "" && (r.Code == "starting" || r.Code == "no_member"): // because of that
 		case behind(r.Detail, r.Remedy):
 		default:

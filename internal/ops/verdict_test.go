@@ -50,6 +50,11 @@ func TestVerdictAtTheStart(t *testing.T) {
 	m.History(bridge.History{}) // the feed is there
 	engine.state = state(nil, nil)
 	judged(t, m, "outside of the group", status.Starting, "the instance joins the group")
+	m.Joins([]string{"two", "three"}, 45*time.Second)
+	judged(t, m, "beside members that may be dead", status.Starting, "joins the group and waits for two, three: a "+
+		"member that was killed leaves within 45s")
+	m.Joins(nil, 45*time.Second)
+	judged(t, m, "when they are gone", status.Starting, "the instance joins the group")
 	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
 	judged(t, m, "as a member", status.UpToDate, "")
 	m.Leased(bridge.LeasesLost, []int32{0, 1})
