@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // A replay from a time in the future would wait for it: that is a typing error in the year.
@@ -36,6 +37,17 @@ func TestReplayWaits(t *testing.T) {
 		if text := r.Waits(t.Context()); r.Check() != nil || !strings.HasPrefix(text, want) ||
 			(text == "") != (want == "") {
 			t.Errorf("--to %s: %v, %s", to, r.Check(), text)
+		}
+	}
+	for open, want := range map[bool]string{false: "", true: "the feed is not complete"} {
+		root := t.TempDir() // with one segment, which begins at the start of 2026
+		if err := feedsim.Write(t.Context(), feedsim.Dir(root), feedsim.Spec{LeaveOpen: open}, nil); err != nil {
+			t.Fatal(err)
+		}
+		live.SourceURL = "file://" + root
+		text := (&Replay{Live: live, To: "2026-01-01T00:30:00Z"}).Waits(t.Context())
+		if !strings.HasPrefix(text, want) || (text == "") != (want == "") {
+			t.Errorf("the last segment is open: %t: %q", open, text)
 		}
 	}
 	live.SourceURL = "file://" + t.TempDir() // run reports what is wrong with it
