@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -17,10 +18,10 @@ func TestReadingAsksForLittle(t *testing.T) {
 	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("v")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	var most int32
+	var most atomic.Int32 // the client may ask while it is closed
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		most = max(most, req.(*kmsg.FetchRequest).MaxBytes)
+		most.Store(max(most.Load(), req.(*kmsg.FetchRequest).MaxBytes))
 		return nil, nil, false
 	})
 	reading := Reading{Client: []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.FetchMaxBytes(8 << 20)}, Topic: "t",
@@ -29,7 +30,7 @@ func TestReadingAsksForLittle(t *testing.T) {
 	if err := reading.Each(t.Context(), func(*kgo.Record) bool { records++; return true }); err != nil {
 		t.Fatal(err)
 	}
-	if records != 1 || most != 2<<20 {
-		t.Errorf("%d records with fetches of %d bytes", records, most)
+	if records != 1 || most.Load() != 2<<20 {
+		t.Errorf("%d records with fetches of %d bytes", records, most.Load())
 	}
 }
