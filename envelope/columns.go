@@ -67,7 +67,7 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			}
 			return "azure_blob_change_feed"
 		})},
-		{name: "position", field: place{func(b []byte, r *row) []byte { return append(b, r.position...) }}},
+		{name: "position", field: ascii(func(r *row) []byte { return r.position })},
 		{name: "primary_keys", field: list{"path"}},
 	}
 	for _, c := range t.columns {

@@ -60,32 +60,24 @@ func (f text) avro(b []byte, r *row) []byte {
 // never is a column of strings that are written elsewhere.
 var never = text(func(*row) string { return "" })
 
-// ascii is a column of texts that are never null, and need no escapes.
-type ascii func(b []byte, r *row) []byte
+// ascii is a column of texts that need no escapes; nil is null.
+type ascii func(*row) []byte
 
-func (f ascii) json(b []byte, r *row) []byte { return append(f(append(b, '"'), r), '"') }
-func (ascii) schema(names) string            { return `"string"` }
-func (ascii) connect(optional bool) string   { return connectType(optional, "string") }
-func (f ascii) avro(b []byte, r *row) []byte {
-	b = append(b, present)
-	from := len(b)
-	return insertSize(f(b, r), from)
-}
-
-// place is the column of an event's position. A row of a scan has none.
-type place struct{ ascii }
-
-func (f place) json(b []byte, r *row) []byte {
-	if r.scan != nil {
+func (ascii) schema(names) string          { return `"string"` }
+func (ascii) connect(optional bool) string { return connectType(optional, "string") }
+func (f ascii) json(b []byte, r *row) []byte {
+	s := f(r)
+	if s == nil {
 		return append(b, null...)
 	}
-	return f.ascii.json(b, r)
+	return append(append(append(b, '"'), s...), '"')
 }
-func (f place) avro(b []byte, r *row) []byte {
-	if r.scan != nil {
+func (f ascii) avro(b []byte, r *row) []byte {
+	s := f(r)
+	if s == nil {
 		return append(b, absent)
 	}
-	return f.ascii.avro(b, r)
+	return append(appendSize(append(b, present), len(s)), s...)
 }
 
 // integer is a column of 64 bits.

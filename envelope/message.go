@@ -135,9 +135,9 @@ func (o *Options) source(t *table) *record {
 	return f
 }
 
-func hlc(b []byte, r *row) []byte { return append(b, r.hlc...) }
+func hlc(r *row) []byte { return r.hlc }
 
-func mvcc(b []byte, r *row) []byte { return append(b, r.mvcc...) }
+func mvcc(r *row) []byte { return r.mvcc }
 
 func madeAt(r *row) (int64, bool) { return r.now, true }
 
