@@ -186,7 +186,8 @@ func (c *Config) explain(err error) error {
 	}
 	status, is := errors.AsType[*azcore.ResponseError](err)
 	if rejectsVersion(err) {
-		return plain.WithRemedy(&versionError{answered(status)}, c.otherVersion())
+		return plain.WithRemedy(fmt.Errorf("%w: it does not know the version of the header %s: %s", answered(status),
+			versionHeader, serviceVersion), c.otherVersion())
 	}
 	if is {
 		return plain.WithRemedy(answered(status), c.rejection(status.StatusCode, status.ErrorCode))

@@ -178,28 +178,19 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 		a.version = string(*resp.ETag)
 	}
 	// A proxy may drop the range from the request and send the blob from its begin.
-	var from, to int64
-	if resp.ContentRange == nil {
-		return 0, about{}, &rangeError{offset, "none"}
+	got := "none"
+	if resp.ContentRange != nil {
+		got = *resp.ContentRange
 	}
-	if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", &from, &to, &a.size); err != nil || from != offset {
-		return 0, about{}, &rangeError{offset, *resp.ContentRange}
+	var from, to int64
+	if _, err := fmt.Sscanf(got, "bytes %d-%d/%d", &from, &to, &a.size); err != nil || from != offset {
+		return 0, about{}, fmt.Errorf("requested the bytes from %d on, but the answer has the range %.100q: "+
+			"check proxies on the way to the storage service", offset, got)
 	}
 	if n, err = io.ReadFull(resp.Body, p); err != nil {
 		err = &bodyError{err}
 	}
 	return n, a, err
-}
-
-// rangeError is an answer with another range than requested.
-type rangeError struct {
-	offset int64
-	got    string
-}
-
-func (e *rangeError) Error() string {
-	return fmt.Sprintf("requested the bytes from %d on, but the answer has the range %.100q: "+
-		"check proxies on the way to the storage service", e.offset, e.got)
 }
 
 // renewEvery limits how often the settings are read while the service rejects every request.

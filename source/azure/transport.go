@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -119,15 +118,7 @@ func (c *Config) Version(ctx context.Context) (version string, err error) {
 	return version, c.explain(err)
 }
 
-// versionError is an account that does not know serviceVersion.
-type versionError struct{ err error }
-
-func (e *versionError) Error() string {
-	return fmt.Sprintf("%v: it does not know the version of the header %s: %s", e.err, versionHeader, serviceVersion)
-}
-
-func (e *versionError) Unwrap() error { return e.err }
-
+// otherVersion says what to do about an account that does not know serviceVersion.
 func (c *Config) otherVersion() string {
 	return "ask whoever runs this cloud for the Blob service of version " + serviceVersion + " or later; until then, " +
 		"copy the container " + Container + " to a directory with azcopy, and set " + c.named("Endpoint") +
