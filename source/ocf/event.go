@@ -2,7 +2,7 @@ package ocf
 
 // Event is one record of the change feed, in the names of the feed's own schema.
 //
-// An Event is filled again and again: Plan.Decode resets every field and keeps the capacity of the slices.
+// An Event is filled again and again: Header.Decode resets every field and keeps the capacity of the slices.
 // Strings are substrings of the decoded block, so they stay valid when the Event is reused, and keep the block alive
 // as long as one of them is held. A field the writer schema lacks, a null and an empty string all read as "".
 //

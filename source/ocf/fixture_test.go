@@ -68,3 +68,10 @@ func block(sync []byte, count int64, data string) []byte {
 	b := append(encode(count), encode(int64(len(data)))...)
 	return append(append(b, data...), sync...)
 }
+
+// Decode fills ev with the record at the beginning of data, and returns what follows.
+func (p *Plan) Decode(data string, ev *Event) (rest string, err error) {
+	r := newReader(data, defaults.Decompressed)
+	err = p.decode(&r, ev)
+	return r.rest(), err
+}

@@ -142,13 +142,6 @@ func compileUnion(s *schema, branch func(*schema) (action, bool)) (action, bool)
 	return a, true
 }
 
-// Decode fills ev with the record at the beginning of data, and returns what follows.
-func (p *Plan) Decode(data string, ev *Event) (rest string, err error) {
-	r := newReader(data, defaults.Decompressed)
-	err = p.decode(&r, ev)
-	return r.rest(), err
-}
-
 func (p *Plan) decode(r *reader, ev *Event) error {
 	ev.reset()
 	return run(p.steps, r, ev)
