@@ -2,7 +2,6 @@ package config
 
 import (
 	"net"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -73,12 +72,8 @@ func (c *Config) preset(p *problems) {
 // use gives settings the values of a preset, and reports those that contradict it.
 func (c *Config) use(p *problems, preset string, all []given) {
 	for _, g := range all {
+		c.presume(preset, g.name, g.value)
 		s, _ := find(table, g.name)
-		if s.typ == reflect.TypeFor[List]() {
-			c.presume(preset, g.name, List{g.value})
-		} else {
-			c.presume(preset, g.name, g.value)
-		}
 		if have := s.of(c).String(); g.needs != "" && !slices.Contains(strings.Fields(g.needs), have) {
 			p.add(g.name, "BRIDGE_PRESET=%s needs %s: remove one of the two settings", preset,
 				strings.Join(strings.Fields(g.needs), " or "))
@@ -90,7 +85,7 @@ func (c *Config) use(p *problems, preset string, all []given) {
 func (c *Config) service(preset string) {
 	switch preset {
 	case "event_hubs":
-		c.presume(preset, "KAFKA_TLS_ENABLED", true)
+		c.presume(preset, "KAFKA_TLS_ENABLED", "true")
 		// Event Hubs takes uncompressed and gzip batches only.
 		c.presume(preset, "KAFKA_COMPRESSION", "none")
 		for i, b := range c.KafkaBrokers {
@@ -110,16 +105,15 @@ func (c *Config) service(preset string) {
 			c.presume(preset, "KAFKA_SASL_SCOPE", "https://"+host+"/.default")
 		}
 	case "confluent_cloud":
-		c.presume(preset, "KAFKA_TLS_ENABLED", true)
+		c.presume(preset, "KAFKA_TLS_ENABLED", "true")
 		c.presume(preset, "KAFKA_SASL_MECHANISM", "PLAIN")
 	}
 }
 
 // presume sets a setting that is not set.
-func (c *Config) presume(preset, name string, value any) {
+func (c *Config) presume(preset, name, value string) {
 	if s, ok := find(table, name); ok && c.origins[name] == "" {
-		f := s.of(c)
-		f.Set(reflect.ValueOf(value).Convert(f.Type()))
+		_ = parse(s.of(c), value) // the preset's own texts, and a host, which is one
 		c.origins[name] = "preset " + preset
 	}
 }
