@@ -154,15 +154,10 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 	}
 	err := errors.Join(errs...)
 	if 0 < foreign && foreign < len(errs) { // the registry at another URL may recover
-		err = &temporaryError{err}
+		err = errors.New(err.Error()) // without the type by which a caller would regard it as lasting
 	}
 	return 0, err
 }
-
-// temporaryError hides the type by which a caller would regard an error as lasting.
-type temporaryError struct{ err error }
-
-func (e *temporaryError) Error() string { return e.err.Error() }
 
 func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string) (id int, err error) {
 	s := sr.Schema{Schema: schema, Type: sr.TypeAvro}

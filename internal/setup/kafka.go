@@ -33,13 +33,14 @@ func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 	if c.KafkaSASLMechanism == "" {
 		return k, nil
 	}
-	k.SASL = &kafka.SASL{Mechanism: c.KafkaSASLMechanism, Credentials: func() (user, pass string, err error) {
+	credentials := func() (user, pass string, err error) {
 		fresh, err := c.Reread()
 		if err != nil {
 			return "", "", err
 		}
 		return string(fresh.KafkaSASLUsername), string(fresh.KafkaSASLPassword), nil
-	}}
+	}
+	k.SASL = &kafka.SASL{Mechanism: c.KafkaSASLMechanism, Credentials: credentials}
 	if c.KafkaSASLMechanism != "OAUTHBEARER" {
 		return k, nil
 	}
@@ -48,32 +49,20 @@ func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 		name, value, _ := strings.Cut(pair, "=")
 		k.SASL.Extensions[name] = value
 	}
-	var err error
-	k.SASL.Token, err = kafkaToken(c)
-	return k, err
-}
-
-// kafkaToken returns where tokens for the brokers come from.
-func kafkaToken(c *config.Config) (kafka.Token, error) {
 	switch {
 	case c.TokenFile() != "":
-		return func(context.Context) (string, error) { return config.ReadSecret(c.TokenFile()) }, nil
-	case !c.EntraTokens():
-		credentials := &kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope}
-		credentials.Client = func() (id, secret string, err error) {
-			fresh, err := c.Reread()
-			if err != nil {
-				return "", "", err
-			}
-			return string(fresh.KafkaSASLUsername), string(fresh.KafkaSASLPassword), nil
+		k.SASL.Token = func(context.Context) (string, error) { return config.ReadSecret(c.TokenFile()) }
+	case c.EntraTokens():
+		e := &entra{config: c}
+		if _, err := e.credential(); err != nil {
+			return k, c.Problem("KAFKA_SASL_TOKENS", "%w", err)
 		}
-		return credentials.Token, nil
+		k.SASL.Token = e.token
+	default:
+		tokens := &kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope, Client: credentials}
+		k.SASL.Token = tokens.Token
 	}
-	e := &entra{config: c}
-	if _, err := e.credential(); err != nil {
-		return nil, c.Problem("KAFKA_SASL_TOKENS", "%w", err)
-	}
-	return e.token, nil
+	return k, nil
 }
 
 // entra gets tokens of Entra ID, which are kept until shortly before their end.
