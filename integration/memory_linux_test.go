@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/integration/stack"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -113,14 +114,6 @@ func (p *program) largest(t *testing.T) (size int64) {
 }
 
 func (p *program) high() (bytes int64, ok bool) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, false
-	}
-	_, high, ok := strings.Cut(string(status), "VmHWM:")
-	if !ok { // it has ended
-		return 0, false
-	}
-	kib, err := strconv.ParseInt(strings.Fields(high)[0], 10, 64)
-	return kib << 10, err == nil
+	size, err := stack.LargestOf(p.cmd.Process.Pid) // an error, when it has ended
+	return int64(size), err == nil
 }

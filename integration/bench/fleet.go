@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	"blobfeed/integration/stack"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -205,46 +205,27 @@ func noisyEvents() int {
 
 // idleCost prints what the process takes while nothing happens.
 func idleCost(ctx context.Context, pid int) error {
-	wait := func(d time.Duration) error {
-		select {
-		case <-time.After(d):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	if err := wait(idleTime); err != nil { // what the start has left is given back by then
+	if err := pause.For(ctx, idleTime); err != nil { // what the start has left is given back by then
 		return err
 	}
-	before, err := cpuSeconds(pid)
+	before, err := stack.CPUOf(pid)
 	if err != nil {
 		return err
 	}
-	if err := wait(idleTime); err != nil {
+	if err := pause.For(ctx, idleTime); err != nil {
 		return err
 	}
-	after, err := cpuSeconds(pid)
+	after, err := stack.CPUOf(pid)
+	if err != nil {
+		return err
+	}
+	resident, err := stack.ResidentOf(pid)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("idle: %.3f cores, %.0f MB resident (largest %.0f MB)\n",
-		(after-before)/idleTime.Seconds(), residentNow(pid)/1e6, largestResident(pid)/1e6)
+		(after-before).Seconds()/idleTime.Seconds(), resident/1e6, largestResident(pid)/1e6)
 	return nil
-}
-
-// clockTicks are those of /proc, by the second.
-const clockTicks = 100
-
-func cpuSeconds(pid int) (float64, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	user, err := strconv.ParseFloat(fields[11], 64)
-	system, serr := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / clockTicks, errors.Join(err, serr)
 }
 
 // spread are the median and the largest of delays.

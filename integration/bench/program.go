@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/integration/stack"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -103,25 +103,9 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, l load, roun
 }
 
 // largestResident returns the largest resident size of a process so far; 0 if it has ended.
-func largestResident(pid int) float64 { return memoryOf(pid, "VmHWM:") }
-
-// residentNow returns the resident size of a process.
-func residentNow(pid int) float64 { return memoryOf(pid, "VmRSS:") }
-
-func memoryOf(pid int, line string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	_, size, ok := strings.Cut(string(status), line)
-	if !ok {
-		return 0 // a zombie
-	}
-	kib, err := strconv.ParseFloat(strings.Fields(size)[0], 64)
-	if err != nil {
-		return 0
-	}
-	return kib * 1024
+func largestResident(pid int) float64 {
+	size, _ := stack.LargestOf(pid)
+	return size
 }
 
 // sizeAndDelete returns what the topics of a bridge take on the disks of all brokers, and deletes them.

@@ -107,16 +107,13 @@ func (i images) entrypoint(ctx context.Context, s Service, dir string, env []str
 // broker does as the image's entrypoint: Kafka's own wrapper makes the settings from the environment, and formats the
 // disk.
 func (i images) broker(ctx context.Context, dir string, env []string) ([]string, error) {
-	for _, file := range []string{"server.properties", "log4j2.yaml", "tools-log4j2.yaml"} {
-		if err := os.MkdirAll(filepath.Join(dir, "default"), 0o755); err != nil {
-			return nil, fmt.Errorf("writing the broker's settings: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "default", file), nil, 0o644); err != nil {
+	for _, name := range []string{"default", "mounted", "final"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			return nil, fmt.Errorf("writing the broker's settings: %w", err)
 		}
 	}
-	for _, name := range []string{"mounted", "final"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+	for _, file := range []string{"server.properties", "log4j2.yaml", "tools-log4j2.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, "default", file), nil, 0o644); err != nil {
 			return nil, fmt.Errorf("writing the broker's settings: %w", err)
 		}
 	}

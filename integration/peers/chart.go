@@ -50,17 +50,8 @@ func (r report) draw(pattern string) error {
 func (r report) svg(t theme) []byte {
 	var b bytes.Buffer
 	text := func(x, y, size int, color, anchor, weight, s string) {
-		fmt.Fprintf(
-			&b,
-			`<text x="%d" y="%d" font-size="%d" fill="%s" text-anchor="%s" font-weight="%s">%s</text>`+"\n",
-			x,
-			y,
-			size,
-			color,
-			anchor,
-			weight,
-			html.EscapeString(s),
-		)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="%d" fill="%s" text-anchor="%s" font-weight="%s">%s</text>`+"\n",
+			x, y, size, color, anchor, weight, html.EscapeString(s))
 	}
 	height := firstRow + rowHeight*len(r.Peers) + foot
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" `+

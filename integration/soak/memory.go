@@ -1,11 +1,7 @@
 package soak
 
 import (
-	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -13,21 +9,6 @@ import (
 type Sample struct {
 	At    time.Time
 	Value float64
-}
-
-// resident returns the resident memory of a process in bytes, as the kernel counts it for the limit of a container.
-func resident(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("reading the memory of the program: %w", err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, is := strings.CutPrefix(line, "VmRSS:"); is {
-			kb, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
-			return kb * 1024, err
-		}
-	}
-	return 0, fmt.Errorf("reading the memory of the program: its status has no VmRSS")
 }
 
 // Fifths returns the medians of the samples' five parts. The first holds the start.

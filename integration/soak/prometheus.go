@@ -34,13 +34,9 @@ func find() (string, error) {
 	if bin, err := exec.LookPath("prometheus"); err == nil {
 		return bin, nil
 	}
-	cache := os.Getenv("STACK_CACHE")
-	if cache == "" {
-		own, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("looking for Prometheus: %w", err)
-		}
-		cache = filepath.Join(own, "blobfeed-stack")
+	cache, err := stack.CacheDir()
+	if err != nil {
+		return "", fmt.Errorf("looking for Prometheus: %w", err)
 	}
 	bin := filepath.Join(cache, "promtool", "usr", "bin", "prometheus")
 	if _, err := os.Stat(bin); err != nil {

@@ -167,7 +167,7 @@ func (r *run) watch(ctx context.Context) error {
 		if !r.instance.Running() {
 			return errors.Join(errors.New("the program has ended by itself"), r.instance.Wait(0))
 		}
-		rss, err := resident(r.instance.PID())
+		rss, err := stack.ResidentOf(r.instance.PID())
 		if err != nil {
 			return err
 		}

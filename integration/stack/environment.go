@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -29,12 +30,8 @@ func Complete(ctx context.Context, o Options, logf func(string, ...any)) (*Stack
 	if named.KafkaBrokers != nil {
 		s.KafkaBrokers = named.KafkaBrokers
 	}
-	if named.SchemaRegistryURL != "" {
-		s.SchemaRegistryURL = named.SchemaRegistryURL
-	}
-	if named.AzureConnectionString != "" {
-		s.AzureConnectionString = named.AzureConnectionString
-	}
+	s.SchemaRegistryURL = cmp.Or(named.SchemaRegistryURL, s.SchemaRegistryURL)
+	s.AzureConnectionString = cmp.Or(named.AzureConnectionString, s.AzureConnectionString)
 	return s, nil
 }
 

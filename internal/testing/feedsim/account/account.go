@@ -89,15 +89,12 @@ func (a *Account) Delete(container, name string) bool {
 	if c == nil {
 		return false
 	}
-	run, at, ok := c.find(name)
-	if !ok {
-		return false
+	e, ok := c.remove(name)
+	if ok {
+		e.ticks = a.tick()
+		a.record(Change{Container: container, Blob: e.blob(), Delete: true, Ticks: e.ticks})
 	}
-	e := c.runs[run][at]
-	c.remove(name)
-	e.ticks = a.tick()
-	a.record(Change{Container: container, Blob: e.blob(), Delete: true, Ticks: e.ticks})
-	return true
+	return ok
 }
 
 func (a *Account) record(c Change) {

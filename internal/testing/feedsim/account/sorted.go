@@ -59,17 +59,18 @@ func (l *sorted) put(e entry) {
 	}
 }
 
-// remove removes an entry, if it is there.
-func (l *sorted) remove(name string) bool {
+// remove removes an entry, if it is there, and returns it.
+func (l *sorted) remove(name string) (e entry, ok bool) {
 	run, at, ok := l.find(name)
 	if !ok {
-		return false
+		return e, false
 	}
+	e = l.runs[run][at]
 	l.count--
 	if l.runs[run] = slices.Delete(l.runs[run], at, at+1); len(l.runs[run]) == 0 {
 		l.runs = slices.Delete(l.runs, run, run+1)
 	}
-	return true
+	return e, true
 }
 
 // from calls f for the entries from name on, until it returns false.

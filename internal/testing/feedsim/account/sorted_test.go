@@ -20,7 +20,7 @@ func TestSorted(t *testing.T) {
 		name := parts[rng.IntN(len(parts))] + parts[rng.IntN(len(parts))] + fmt.Sprint(rng.IntN(300))
 		if grow := i < 15_000; rng.IntN(4) == 0 == grow {
 			_, exists := want[name]
-			if l.remove(name) != exists {
+			if _, removed := l.remove(name); removed != exists {
 				t.Fatalf("%q", name)
 			}
 			delete(want, name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func (s *Stack) BrokerCPU() (total time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		used, err := cpuOf(p.cmd.Process.Pid)
+		used, err := CPUOf(p.cmd.Process.Pid)
 		if err != nil {
 			return 0, fmt.Errorf("reading the CPU time of Kafka node %d: %w", i, err)
 		}
@@ -28,7 +29,8 @@ func (s *Stack) BrokerCPU() (total time.Duration, err error) {
 	return total, nil
 }
 
-func cpuOf(pid int) (time.Duration, error) {
+// CPUOf returns the CPU time that a process has taken so far.
+func CPUOf(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
@@ -48,4 +50,22 @@ func cpuOf(pid int) (time.Duration, error) {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / userHertz, nil
+}
+
+// ResidentOf returns the resident memory of a process in bytes, as the kernel counts it for the limit of a container.
+func ResidentOf(pid int) (float64, error) { return memoryOf(pid, "VmRSS") }
+
+// LargestOf returns the largest resident memory of a process so far.
+func LargestOf(pid int) (float64, error) { return memoryOf(pid, "VmHWM") }
+
+func memoryOf(pid int, name string) (bytes float64, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of a process: %w", err)
+	}
+	_, size, _ := strings.Cut(string(status), name+":")
+	if _, err := fmt.Sscanf(size, "%f kB", &bytes); err != nil {
+		return 0, fmt.Errorf("reading the memory of a process: its status has no %s, as a zombie's: %w", name, err)
+	}
+	return bytes * 1024, nil
 }
