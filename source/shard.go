@@ -155,12 +155,12 @@ func (r *ShardReader) advance(ctx context.Context, b *Batch, own bool) error {
 		}
 	}
 	err := r.next(ctx, b, own)
-	var d *DamageError
 	if errors.Is(err, io.EOF) && len(r.have(r.pos.Offset)) == 0 {
 		keepWindow(r.window)
 		r.window = nil // I9: the next poll may be hours away
 	}
-	r.doubted = errors.As(err, &d) || errors.Is(err, ErrNotFound) // I8: only a new listing says that the chunk is gone
+	// I8: only a new listing says that the chunk is gone.
+	r.doubted = errors.As(err, new(*DamageError)) || errors.Is(err, ErrNotFound)
 	return err
 }
 
