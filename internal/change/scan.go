@@ -149,18 +149,14 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 		return "", errors.New("the feed is delivered to BRIDGE_END_TIME, and the bridge does nothing more: " +
 			"bridge seek makes it continue")
 	case s.Sweep && f.Settings[offsets.FrozenEnvelope] == "key_only" && !s.Tombstones:
-		return "", errors.New(
-			"a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
-				"leave out --sweep",
-		)
+		return "", errors.New("a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only " +
+			"do not: leave out --sweep")
 	case s.Sweep && s.Filtered:
 		return "", errors.New("BRIDGE_EVENT_TYPES leaves out BlobDeleted, and a sweep writes deletions: " +
 			"leave out --sweep")
 	case s.Sweep && s.Shared:
-		return "", errors.New(
-			"other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot tell their " +
-				"keys apart: leave out --sweep",
-		)
+		return "", errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot " +
+			"tell their keys apart: leave out --sweep")
 	}
 	return offsets.ScanID(now), nil
 }

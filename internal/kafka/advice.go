@@ -19,27 +19,23 @@ import (
 
 // Advice says what to do about an error of the brokers, or of a connection to them. It returns "" if it does not know.
 func (c *Client) Advice(err error) string {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var dns *net.DNSError
+	unknown := errors.As(err, new(x509.UnknownAuthorityError))
 	var dial *net.OpError
-	var token *TokenError
 	text := err.Error()
 	switch {
-	case errors.As(err, &token):
+	case errors.As(err, new(*TokenError)):
 		return "check BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
 	case errors.As(err, new(*url.Error)): // of the storage service or the registry
 		return ""
-	case errors.As(err, &authority) && c.TLS != nil && c.TLS.CAFile != "":
+	case unknown && c.TLS != nil && c.TLS.CAFile != "":
 		return "BRIDGE_KAFKA_TLS_CA_FILE lacks the authority that signed the brokers' certificates: add it"
-	case errors.As(err, &authority):
+	case unknown:
 		return "name the authority that signed the brokers' certificates in BRIDGE_KAFKA_TLS_CA_FILE"
-	case errors.As(err, &name):
+	case errors.As(err, new(x509.HostnameError)):
 		return "name the brokers as their certificates do, or set BRIDGE_KAFKA_TLS_SERVER_NAME"
-	case errors.As(err, &invalid):
+	case errors.As(err, new(x509.CertificateInvalidError)):
 		return "the brokers' certificate is not valid (any more): renew it there"
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return "correct the name in BRIDGE_KAFKA_BROKERS, or the DNS of this machine, which does not know it"
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return "correct BRIDGE_KAFKA_SASL_USERNAME and BRIDGE_KAFKA_SASL_PASSWORD: the brokers do not accept them " +

@@ -142,12 +142,10 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 		if err == nil {
 			return id, nil
 		}
-		var refused *SchemaError
-		switch {
-		case !errors.As(err, &refused):
-		case !refused.Foreign:
-			return 0, err
-		default:
+		if refused, is := errors.AsType[*SchemaError](err); is {
+			if !refused.Foreign {
+				return 0, err
+			}
 			foreign++
 		}
 		errs = append(errs, err)
@@ -170,8 +168,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	} else {
 		id, err = cl.RegisterSchema(ctx, subject, s, -1, -1)
 	}
-	var answer *sr.ResponseError
-	errors.As(err, &answer)
+	answer, _ := errors.AsType[*sr.ResponseError](err)
 	r.answered(op, registered{subject, schema}, id, err, answer, time.Since(began))
 	switch {
 	case err == nil:
@@ -232,8 +229,7 @@ func readable(err error) error {
 	if failed, is := errors.AsType[*url.Error](err); is {
 		return failed
 	}
-	var answer *sr.ResponseError
-	if errors.As(err, &answer) {
+	if answer, is := errors.AsType[*sr.ResponseError](err); is {
 		answer.Message, answer.Raw = plain.Line(answer.Error()), nil
 	}
 	return err
@@ -273,6 +269,6 @@ func (r *Registry) Endpoints() (all []Endpoint) {
 
 // Missing reports whether a registry says that a subject, version or schema does not exist.
 func Missing(err error) bool {
-	var answer *sr.ResponseError
-	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer)
+	answer, is := errors.AsType[*sr.ResponseError](err)
+	return is && answer.StatusCode == http.StatusNotFound && knows(answer)
 }

@@ -123,8 +123,7 @@ func (c *ClientCredentials) request(ctx context.Context) (token string, life tim
 	req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret)) // as RFC 6749, section 2.3.1, has it
 	resp, err := tokenClient.Do(req)
 	if err != nil {
-		var u *url.Error // has the URL in its text
-		if errors.As(err, &u) {
+		if u, is := errors.AsType[*url.Error](err); is { // it has the URL in its text
 			err = u.Err
 		}
 		return "", 0, err

@@ -24,7 +24,6 @@ var document = regexp.MustCompile("parsing (idx|meta)/")
 // know. The client is that of the same settings.
 func Advised(c *config.Config, client *kafka.Client, err error) error {
 	var gap *history.GapError
-	var large *pipeline.TooLargeError
 	var event *pipeline.EventError
 	var damage *source.DamageError
 	copied := strings.HasPrefix(c.SourceURL, "file://")
@@ -39,7 +38,7 @@ func Advised(c *config.Config, client *kafka.Client, err error) error {
 		if gap.Recorded && copied { // there is no account to list
 			do = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
 		}
-	case errors.As(err, &large):
+	case errors.As(err, new(*pipeline.TooLargeError)):
 		do = "raise it, or set BRIDGE_ON_ERROR=dead_letter"
 	case errors.As(err, &event):
 		do = fmt.Sprintf("bridge dump --at %d %s shows it; BRIDGE_ON_ERROR=dead_letter puts it into the dead-letter "+

@@ -35,8 +35,7 @@ type Source struct {
 // OpenSource opens the feed that the settings name. It makes no request.
 func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	store, id, account, err := openStore(c, observe)
-	var setting *azure.SettingError
-	if errors.As(err, &setting) {
+	if setting, is := errors.AsType[*azure.SettingError](err); is {
 		return nil, c.Problem(sourceSettings[setting.Field], "%s", setting.Problem)
 	}
 	if err != nil {

@@ -108,11 +108,8 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 	o.Topics.Create.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&
 		record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
 	if o.Topics.Create.Table && o.Topics.Shared {
-		return bridge.Options{}, c.Problem(
-			"TOPIC_SHARED",
-			"compaction would keep one blob if two accounts have blobs with "+
-				"the same key: put {account} into TOPIC",
-		)
+		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs "+
+			"with the same key: put {account} into TOPIC")
 	}
 	return o, nil
 }

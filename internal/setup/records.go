@@ -209,8 +209,7 @@ func Output(c *config.Config, account string, observe Observe) (
 			o.Register = func(s envelope.Subject) (int, error) { return registry.ID(ctx, s.Name, s.Schema) }
 		}
 		e, err := envelope.NewEncoder(o)
-		var refused *kafka.SchemaError
-		if _, one := topics.Constant(); one && errors.As(err, &refused) {
+		if _, one := topics.Constant(); one && errors.As(err, new(*kafka.SchemaError)) {
 			return nil, &refusedError{err}
 		}
 		return e, err
