@@ -17,21 +17,18 @@ import (
 )
 
 // usageError is a mistake in the arguments.
-type usageError struct{ err error }
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Unwrap() error { return e.error }
 
 // settingsError is a mistake in the settings. [plain.SettingsError] is one that shows later.
-type settingsError struct{ err error }
+type settingsError struct{ error }
 
-func (e *settingsError) Error() string { return e.err.Error() }
-func (e *settingsError) Unwrap() error { return e.err }
+func (e *settingsError) Unwrap() error { return e.error }
 
 // typed returns err as a usage error if it is about settings that somebody typed as flags.
 func typed(err error) error {
-	var settings *plain.SettingsError
-	if errors.As(err, &settings) {
+	if errors.As(err, new(*plain.SettingsError)) {
 		return &usageError{err}
 	}
 	return err

@@ -141,21 +141,17 @@ var needs = map[string]string{
 // outcome returns the exit code of a verb, and what to say about its error, "" if there is nothing to say; do is the
 // remedy in it.
 func outcome(env config.Env, verb string, err error) (code int, text, do string) {
-	var usage *usageError
-	var settings *settingsError
-	var later *plain.SettingsError
-	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK, "", ""
-	case errors.As(err, &usage):
+	case errors.As(err, new(*usageError)):
 		return exitUsage, err.Error(), ""
-	case errors.As(err, &settings), errors.As(err, &later):
+	case errors.As(err, new(*settingsError)), errors.As(err, new(*plain.SettingsError)):
 		_, do = plain.SplitRemedy(err)
 		return exitSettings, err.Error(), do
 	case errors.Is(err, offsets.ErrFenced):
 		return exitFenced, plain.Clip(err.Error()), ""
-	case errors.As(err, &broken):
+	case errors.As(err, new(*judge.BrokenError)):
 		return exitBroken, err.Error(), ""
 	}
 	if rights := needs[verb]; rights != "" && kafka.Denied(err) {

@@ -127,8 +127,7 @@ func (all *bridges) start(ctx context.Context, members *crash.Supervisor, i *ins
 
 // Failed implements crash.Bridge.
 func (i *instance) Failed(err error, again time.Duration) {
-	var p *crash.Panic
-	if errors.As(err, &p) {
+	if p, is := errors.AsType[*crash.Panic](err); is {
 		i.logStack(p)
 	}
 	err = setup.Advised(i.config, &i.client, err)

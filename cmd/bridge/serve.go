@@ -100,8 +100,7 @@ func healthcheckVerb(ctx context.Context, env config.Env, args []string, stdout,
 		return err
 	}
 	c, err := env.Load(false) // of other problems only a missing file counts: the two settings are checked here
-	var unread *config.FileError
-	if errors.As(err, &unread) {
+	if unread, is := errors.AsType[*config.FileError](err); is {
 		return &settingsError{unread}
 	}
 	if c.HTTPAddr == "off" {

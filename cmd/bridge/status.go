@@ -210,8 +210,7 @@ func rejected(c *config.Config, state *offsets.State) error {
 	if err == nil {
 		err = o.Stored().Fit(state)
 	}
-	var unfit *plain.SettingsError
-	if !errors.As(err, &unfit) {
+	if !errors.As(err, new(*plain.SettingsError)) {
 		return nil
 	}
 	return err
