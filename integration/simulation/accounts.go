@@ -136,11 +136,7 @@ func (w *world) keepKeys(ctx context.Context) {
 		}
 	}
 	forever := "-1"
-	_, err := w.admin.CreateTopics(
-		ctx,
-		int32(w.plan.Partitions),
-		1,
-		map[string]*string{"retention.ms": &forever},
+	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": &forever},
 		names...)
 	w.must(err)
 }

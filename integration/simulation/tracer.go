@@ -335,23 +335,22 @@ func (t *tracer) committed(r *kgo.Record) (state bool) {
 	if t.readable[id] == nil {
 		t.readable[id], t.marked[id] = map[protocol.Block]int{}, map[string]bool{}
 	}
-	switch state = r.Topic == plain.StateTopic(name); {
-	case state:
-	default:
-		t.scan.committed(id, r)
-		for _, h := range r.Headers {
-			if r.Key == nil && h.Key == "resolved" {
-				t.marked[id][string(h.Value)] = true
-				if r.Partition == 0 {
-					t.markers[id]++
-				}
-			}
-			if e := t.judge.at[string(h.Value)]; h.Key == "position" && e != nil { // its lock is held
-				t.readable[id][blockOf(e)]++
+	if r.Topic == plain.StateTopic(name) {
+		return true
+	}
+	t.scan.committed(id, r)
+	for _, h := range r.Headers {
+		if r.Key == nil && h.Key == "resolved" {
+			t.marked[id][string(h.Value)] = true
+			if r.Partition == 0 {
+				t.markers[id]++
 			}
 		}
+		if e := t.judge.at[string(h.Value)]; h.Key == "position" && e != nil { // its lock is held
+			t.readable[id][blockOf(e)]++
+		}
 	}
-	return state
+	return false
 }
 
 // number is that of a segment in a trace.
