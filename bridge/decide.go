@@ -80,7 +80,7 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 	}
 	switch {
 	case in.place != nil:
-		f.Completed, f.Start = in.place.First()
+		in.place.First(&f)
 		if r.scan == ScanYes || r.scan == ScanOnly { // the seek is in place of it
 			scan := offsets.Scan{ID: offsets.ScanID(in.now), Initial: true, Requested: in.now.UTC(), Round: 1}
 			f.Scan = scan.Cancel(in.now)

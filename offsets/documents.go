@@ -234,6 +234,7 @@ type Frontier struct {
 type Stretch struct {
 	After source.Segment `json:"after"`
 	To    source.Segment `json:"to"`
+	From  string         `json:"from,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
 }
 
 // Has reports whether a segment is in the stretch.
@@ -241,21 +242,33 @@ func (s Stretch) Has(seg source.Segment) bool {
 	return seg.Compare(s.After) > 0 && seg.Compare(s.To) <= 0
 }
 
-// mostEarlier bounds a frontier of many seeks. Then its oldest two stretches become one.
-const mostEarlier = 16
+// extends reports whether s and next, which does not begin before it, have the events of one stretch.
+func (s Stretch) extends(next Stretch) bool {
+	const timed = 2 * time.Hour // behind its begin, a stretch has no events from before From
+	if next.After.Compare(s.To) > 0 {
+		return false
+	}
+	leaves := next.From != "" && s.To.Time().Before(next.After.Time().Add(timed)) // what s does not have either
+	lacks := s.From != "" && next.After.Time().Before(s.After.Time().Add(timed))  // what next has
+	return next.From == s.From || !leaves && !lacks
+}
 
-// Delivered returns the stretches of the feed that are delivered, in order, with a hole between any two of them.
+// mostEarlier bounds a frontier of many seeks, which forgets its first stretches.
+const mostEarlier = 64
+
+// Delivered returns the stretches of the feed that are delivered, by their begin. There is a hole between any two,
+// unless they begin at different times.
 func (f *Frontier) Delivered() (all []Stretch) {
-	stretches := append(slices.Clone(f.Earlier), Stretch{f.Since, f.Completed})
-	slices.SortFunc(stretches, func(a, b Stretch) int { return a.After.Compare(b.After) })
+	stretches := append(slices.Clone(f.Earlier), Stretch{f.Since, f.Completed, f.Start})
+	slices.SortStableFunc(stretches, func(a, b Stretch) int { return a.After.Compare(b.After) })
 	for _, s := range stretches {
-		last := len(all) - 1
-		switch {
-		case s.To.Compare(s.After) <= 0: // nothing is delivered since a seek
-		case last < 0 || s.After.Compare(all[last].To) > 0:
+		if s.To.Compare(s.After) <= 0 {
+			continue // nothing is delivered since a seek
+		}
+		if n := len(all); n == 0 || !all[n-1].extends(s) {
 			all = append(all, s)
-		case s.To.Compare(all[last].To) > 0:
-			all[last].To = s.To
+		} else if s.To.Compare(all[n-1].To) > 0 {
+			all[n-1].To = s.To
 		}
 	}
 	return all
@@ -264,10 +277,13 @@ func (f *Frontier) Delivered() (all []Stretch) {
 // Skipped returns the stretches that seeks have left out: the holes in what is delivered, and the one before the place
 // of a seek behind which nothing is delivered yet.
 func (f *Frontier) Skipped() (all []Stretch) {
-	delivered := append(f.Delivered(), Stretch{f.Since, f.Since})
-	for i, next := range delivered[1:] {
-		if last := delivered[i].To; next.After.Compare(last) > 0 {
-			all = append(all, Stretch{last, next.After})
+	var last source.Segment
+	for i, next := range append(f.Delivered(), Stretch{After: f.Since, To: f.Since}) {
+		if i > 0 && next.After.Compare(last) > 0 {
+			all = append(all, Stretch{After: last, To: next.After})
+		}
+		if next.To.Compare(last) > 0 {
+			last = next.To
 		}
 	}
 	return all
@@ -276,10 +292,7 @@ func (f *Frontier) Skipped() (all []Stretch) {
 // Leap moves f to behind a segment, and takes down what was delivered before.
 func (f *Frontier) Leap(after source.Segment) {
 	f.Earlier = f.Delivered()
-	if n := len(f.Earlier); n > mostEarlier {
-		f.Earlier[1].After = f.Earlier[0].After
-		f.Earlier = f.Earlier[1:]
-	}
+	f.Earlier = f.Earlier[max(0, len(f.Earlier)-mostEarlier):]
 	f.Completed, f.Since = after, after
 }
 

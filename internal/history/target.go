@@ -71,6 +71,8 @@ func (t Target) Move(f *offsets.Frontier) {
 		from = f.Seek.From // nothing has moved since
 		f.Replaced++
 	}
+	after, _ := t.Begin()
+	f.Leap(after)
 	f.Seek = &offsets.Seek{From: from, To: t.text}
 	f.Current, f.Ended, f.Start = source.Segment{}, false, ""
 	if f.Scan.Active() { // what its leases have listed is void as well, and the fences of the move end what they list
@@ -79,15 +81,12 @@ func (t Target) Move(f *offsets.Frontier) {
 	if t.at != (envelope.Timestamp{}) {
 		f.Start = t.at.String()
 	}
-	after, _ := t.Begin()
-	f.Leap(after)
 }
 
-// First returns where the first frontier is if a seek has chosen the target.
-func (t Target) First() (completed source.Segment, start string) {
-	var f offsets.Frontier
-	t.Move(&f)
-	return f.Completed, f.Start
+// First moves f, the first frontier, to the target that a seek has chosen. There is no marker that could be repeated.
+func (t Target) First(f *offsets.Frontier) {
+	t.Move(f)
+	f.Seek.Told = true
 }
 
 // Begin returns the segment after which to read for the events from the target on, and the time before which to leave
