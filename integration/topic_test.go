@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/topics"
 	"blobfeed/verify"
 )
 
@@ -41,9 +42,14 @@ func names(t *testing.T, brokers []string, replication int16) (name, topic strin
 func configure(t *testing.T, brokers []string, topic, name, value string) {
 	t.Helper()
 	changes := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}
-	if _, err := kadm.NewClient(client(t, brokers)).AlterTopicConfigs(t.Context(), changes, topic); err != nil {
+	admin := kadm.NewClient(client(t, brokers))
+	if _, err := admin.AlterTopicConfigs(t.Context(), changes, topic); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, time.Minute, "the broker has heard of it from the controller", func() bool {
+		all, err := topics.Read(t.Context(), admin, topic)
+		return err == nil && all[topic][name] == value
+	})
 }
 
 func client(t *testing.T, brokers []string, opts ...kgo.Opt) *kgo.Client {
