@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,31 +19,19 @@ import (
 
 // Needs are what a bridge needs of Kafka under its settings. They are written for those who manage Kafka by files.
 type Needs struct {
-	Name    string // of the bridge
-	User    string // "": the settings do not name it
-	Topics  []NeededTopic
-	Permits []Permit
-	Many    bool // the template makes topics that are not in Topics
-
-	plan   topics.Plan
-	config *config.Config
+	config  *config.Config
+	plan    topics.Plan
+	topics  []topics.Topic
+	permits []permit
+	many    bool // the template makes topics that are not in topics
 }
 
-// NeededTopic is a topic as the bridge would create it.
-type NeededTopic struct {
-	Kind        topics.Kind
-	Name        string
-	Partitions  int32
-	Replication int16 // -1: the brokers' default
-	Settings    map[string]*string
-}
-
-// Permit is what is permitted on some names.
-type Permit struct {
-	Operations []string // in the words of Kafka's tools
-	Resource   string   // topic, group, transactional-id
-	Names      []string
-	Prefixed   bool // the names are those that begin so
+// permit is what is permitted on some names.
+type permit struct {
+	operations []string // in the words of Kafka's tools
+	resource   string   // topic, group, transactional-id
+	names      []string
+	prefixed   bool // the names are those that begin so
 }
 
 // NeedsOf returns the needs of the bridge that the settings describe.
@@ -54,20 +40,19 @@ func NeedsOf(c *config.Config) (*Needs, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := o.TopicPlan()
-	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), plan: plan, config: c}
-	create := plan.By != topics.ByNobody
+	n := &Needs{config: c, plan: o.TopicPlan()}
+	create := n.plan.By != topics.ByNobody
 	add := func(kind topics.Kind, name string, partitions int32, operations ...string) {
-		n.Topics = append(n.Topics, NeededTopic{kind, name, partitions, plan.Replication, plan.Settings(kind)})
+		n.topics = append(n.topics, topics.Topic{Kind: kind, Name: name, Partitions: partitions})
 		n.permitTopic(create, false, name, operations...)
 	}
 	if name, one := o.Topics.Names.Constant(); one {
 		add(topics.Records, name, c.TopicPartitions)
-		if plan.Beside {
+		if n.plan.Beside {
 			add(topics.Markers, plain.MarkerTopic(name), c.TopicPartitions)
 		}
 	} else {
-		n.Many = true
+		n.many = true
 		prefix, _, _ := strings.Cut(c.Topic, "{")
 		if prefix == "" {
 			return nil, c.Problem("TOPIC", "names of its topics have nothing in common: begin it with a prefix, "+
@@ -88,52 +73,50 @@ func (n *Needs) permitTopic(create, prefixed bool, name string, operations ...st
 	if create {
 		all = append(all, "Create")
 	}
-	n.Permits = append(n.Permits, Permit{all, "topic", []string{name}, prefixed})
+	n.permits = append(n.permits, permit{all, "topic", []string{name}, prefixed})
 }
 
 // permitRest permits the group and the transactional ids: one for each lease, and that of bridge check. They are
 // literal, since a prefix of them may be that of another bridge.
 func (n *Needs) permitRest(o *bridge.Options) {
-	n.Permits = append(n.Permits, Permit{[]string{"Read"}, "group", []string{n.Name}, false})
+	n.permits = append(n.permits, permit{[]string{"Read"}, "group", []string{n.config.Name}, false})
 	if !o.Kafka.Transactional {
 		return
 	}
 	var ids []string
 	for lease := range o.Kafka.Leases {
-		ids = append(ids, fmt.Sprintf("%s-%d", n.Name, lease))
+		ids = append(ids, fmt.Sprintf("%s-%d", n.config.Name, lease))
 	}
-	n.Permits = append(n.Permits, Permit{[]string{"Write"}, "transactional-id", append(ids, n.Name+"-check"), false})
+	ids = append(ids, n.config.Name+"-check")
+	n.permits = append(n.permits, permit{[]string{"Write"}, "transactional-id", ids, false})
 }
-
-// principal returns the user, or a word in its place.
-func (n *Needs) principal() string { return "User:" + cmp.Or(n.User, "<principal>") }
 
 // ACLs writes a shell script that permits what the bridge needs, and creates the topics if the bridge may not.
 func (n *Needs) ACLs(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# What the bridge needs of Kafka under its settings. Run it as an administrator.\n")
 	if n.plan.By == topics.ByNobody {
-		if n.Many {
+		if n.many {
 			fmt.Fprintf(&b, "# BRIDGE_TOPIC=%s makes many topics: create those of records yourself.\n", n.config.Topic)
 		}
 		b.WriteString(
 			"# If the feed is older than retention.ms (7 days by default), brokers delete its records at once:\n" +
 				"# add --config retention.ms=-1 for records and markers, as the commands of bridge check do.\n",
 		)
-		for _, t := range n.Topics {
-			wanted := topics.Topic{Kind: t.Kind, Name: t.Name, Partitions: t.Partitions}
-			b.WriteString(n.plan.CreateCommand(&wanted) + "\n")
+		for i := range n.topics {
+			b.WriteString(n.plan.CreateCommand(&n.topics[i]) + "\n")
 		}
 	}
-	for _, p := range n.Permits {
-		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, plain.Shell(n.principal()))
-		for _, op := range p.Operations {
+	principal := plain.Shell("User:" + string(cmp.Or(n.config.KafkaSASLUsername, "<principal>")))
+	for _, p := range n.permits {
+		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, principal)
+		for _, op := range p.operations {
 			b.WriteString(" --operation " + op)
 		}
-		for _, name := range p.Names {
-			b.WriteString(" --" + p.Resource + " " + name)
+		for _, name := range p.names {
+			b.WriteString(" --" + p.resource + " " + name)
 		}
-		if p.Prefixed {
+		if p.prefixed {
 			b.WriteString(" --resource-pattern-type prefixed")
 		}
 		b.WriteByte('\n')
@@ -193,16 +176,15 @@ func (n *Needs) Strimzi(w io.Writer) error {
 	fmt.Fprint(w,
 		"# What the bridge needs of Kafka under its settings. Replace my-cluster by the name of your Kafka resource.\n"+
 			"# Events can be older than the brokers' retention: then set retention.ms: -1 for records and markers.\n")
-	if n.Many {
+	if n.many {
 		fmt.Fprintf(w, "# BRIDGE_TOPIC=%s makes many topics: those of records are not in this file.\n", n.config.Topic)
 	}
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	for _, t := range n.Topics {
-		spec := topicSpec{TopicName: t.Name, Partitions: t.Partitions, Config: map[string]any{}}
-		spec.Replicas = max(t.Replication, 0)
-		for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
-			spec.Config[name] = scalar(*t.Settings[name])
+	for _, t := range n.topics {
+		spec := topicSpec{t.Name, t.Partitions, max(n.plan.Replication, 0), map[string]any{}}
+		for name, value := range n.plan.Settings(t.Kind) {
+			spec.Config[name] = scalar(*value)
 		}
 		if err := e.Encode(resource("KafkaTopic", t.Name, spec)); err != nil {
 			return err
@@ -215,20 +197,21 @@ func (n *Needs) Strimzi(w io.Writer) error {
 	case n.config.KafkaSASLMechanism == "" && n.config.KafkaTLSCertFile != "":
 		user.Authentication = &typed{"tls"}
 	}
-	for _, p := range n.Permits {
-		for _, name := range p.Names {
-			a := acl{Operations: p.Operations}
-			a.Resource.Type, a.Resource.Name, a.Resource.PatternType = p.Resource, name, "literal"
-			if p.Resource == "transactional-id" {
+	for _, p := range n.permits {
+		for _, name := range p.names {
+			a := acl{Operations: p.operations}
+			a.Resource.Type, a.Resource.Name, a.Resource.PatternType = p.resource, name, "literal"
+			if p.resource == "transactional-id" {
 				a.Resource.Type = "transactionalId"
 			}
-			if p.Prefixed {
+			if p.prefixed {
 				a.Resource.PatternType = "prefix"
 			}
 			user.Authorization.ACLs = append(user.Authorization.ACLs, a)
 		}
 	}
-	if err := e.Encode(resource("KafkaUser", cmp.Or(n.User, n.Name), user)); err != nil {
+	name := cmp.Or(string(n.config.KafkaSASLUsername), n.config.Name)
+	if err := e.Encode(resource("KafkaUser", name, user)); err != nil {
 		return err
 	}
 	return e.Close()
