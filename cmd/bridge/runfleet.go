@@ -190,7 +190,7 @@ func (all *bridges) reload(hard context.Context, members *crash.Supervisor) {
 	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
 		reject(name, errors.Join(f.Rejected[name]...))
 	}
-	if names := slices.DeleteFunc(f.Common.Changed(all.common), ofBridges); len(names) > 0 {
+	if names := slices.DeleteFunc(f.Common.Changed(all.common), config.OfBridge); len(names) > 0 {
 		log.Warn("these settings need a restart of the process", "settings", names)
 	}
 	made, ends, changed := all.compare(f, reject)
@@ -208,8 +208,6 @@ func (all *bridges) reload(hard context.Context, members *crash.Supervisor) {
 		"changed", changed, "removed", len(ends)-changed, "rejected", len(rejected))
 }
 
-func ofBridges(name string) bool { return !config.OfProcess(name) }
-
 // compare returns the bridges to start, and the names of those to stop before; changed are in both.
 func (all *bridges) compare(
 	f *config.Fleet, reject func(name string, err error),
@@ -222,7 +220,7 @@ func (all *bridges) compare(
 	}
 	for _, c := range f.Bridges {
 		old := all.running[c.Name]
-		if old != nil && !slices.ContainsFunc(c.Changed(old.config), ofBridges) {
+		if old != nil && !slices.ContainsFunc(c.Changed(old.config), config.OfBridge) {
 			continue
 		}
 		i, err := all.create(c, len(f.Bridges))

@@ -217,9 +217,9 @@ func (c *Config) Changed(other *Config) (names []string) {
 	return names
 }
 
-// OfProcess reports whether only a restart of the process puts a change of the setting into force.
-func OfProcess(name string) bool {
-	return strings.HasPrefix(name, "HTTP_") || strings.HasPrefix(name, "LOG_")
+// OfBridge reports whether a change of the setting is put into force without a restart of the process.
+func OfBridge(name string) bool {
+	return !strings.HasPrefix(name, "HTTP_") && !strings.HasPrefix(name, "LOG_")
 }
 
 // LoadFleet reads the settings of all bridges of the settings file, or returns nil if the file has none, or if
