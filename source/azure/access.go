@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -230,7 +229,7 @@ func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr[int32](1)}).NextPage(ctx)
+	_, err = cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: new(int32(1))}).NextPage(ctx)
 	switch {
 	case err == nil, bloberror.HasCode(err, bloberror.ContainerNotFound): // the service looks at rights first
 		return true, nil

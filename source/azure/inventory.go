@@ -111,9 +111,8 @@ func (v *Inventory) Containers(ctx context.Context, marker string) (*inventory.C
 // List implements inventory.Store.
 func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Page, error) {
 	a := answer{decode: true}
-	most := int32(q.Max)
 	pager := v.client.Load().NewContainerClient(q.Container).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
-		Prefix: some(q.Prefix), StartFrom: some(q.From), Marker: some(q.Marker), MaxResults: &most})
+		Prefix: some(q.Prefix), StartFrom: some(q.From), Marker: some(q.Marker), MaxResults: new(int32(q.Max))})
 	if _, err := pager.NextPage(a.with(ctx)); err != nil {
 		return nil, v.failed(err, q.Marker)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -74,7 +73,7 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 func (s *Store) page(ctx context.Context, prefix, delimiter, marker string) (_ *listing.Page, err error) {
 	a := answer{decode: true, all: true}
 	ctx = a.with(ctx)
-	most := to.Ptr[int32](pageSize)
+	most := new(int32(pageSize))
 	if cl := s.client.Load(); delimiter == "" {
 		o := container.ListBlobsFlatOptions{Prefix: &prefix, Marker: some(marker), MaxResults: most}
 		_, err = cl.NewListBlobsFlatPager(&o).NextPage(ctx)

@@ -242,13 +242,12 @@ func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 // unescape appends text to m.text.
 func (m *markup) unescape(text []byte) error {
 	for {
-		i := bytes.IndexByte(text, '&')
-		if i < 0 {
-			m.text = appendLines(m.text, text)
+		before, after, more := bytes.Cut(text, []byte("&"))
+		m.text = appendLines(m.text, before)
+		if !more {
 			return nil
 		}
-		m.text = appendLines(m.text, text[:i])
-		name, rest, found := bytes.Cut(text[i+1:], []byte(";"))
+		name, rest, found := bytes.Cut(after, []byte(";"))
 		r, ok := entity(name)
 		if !found || !ok {
 			return m.damaged("invalid entity &%.20s", name)
