@@ -82,8 +82,7 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, name string, sp
 	}
 	defer cl.Close()
 	// Records have the times of their events, so the brokers would remove them at once.
-	forever := "-1"
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": &forever},
+	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": new("-1")},
 		w.Topic); err != nil {
 		return nil, fmt.Errorf("creating the topic of a world: %w", err)
 	}

@@ -135,8 +135,7 @@ func (w *world) keepKeys(ctx context.Context) {
 			names = append(names, fmt.Sprintf("%s-c%d", topicName, c))
 		}
 	}
-	forever := "-1"
-	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": &forever},
+	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": new("-1")},
 		names...)
 	w.must(err)
 }
