@@ -92,8 +92,8 @@ func (inst *instance) discard(ctx context.Context, lease *offsets.Lease) error {
 	if !ok {
 		return nil
 	}
-	inst.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
-		"lease", lease.Partition, "effect", "some records may be doubled")
+	inst.opts.Log.Warn("the brokers left a transaction without its end; delivering its records again",
+		"lease", lease.Partition, "effect", "records of partitions that have the end are doubled; mostly, none has it")
 	ends, err := inst.catalog.Opened(ctx, known)
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func TestBrokerRestarts(t *testing.T) {
 			c.marks >= int64(million.Segments*partitions)
 	})
 	c.drain(t)
-	torn := strings.Contains(p.log.String(), "did not complete a commit that they acknowledged")
+	torn := strings.Contains(p.log.String(), "left a transaction without its end")
 	for _, n := range c.notes {
 		failed := t.Errorf
 		switch n.(type) {

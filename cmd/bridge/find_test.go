@@ -281,8 +281,10 @@ func TestFindOfSkippedEvents(t *testing.T) {
 	is("moved back", early, "01h delivered: ", waits("03"), "04h delivered: ")
 	seek("2026-01-01T03:30:00Z")
 	runToEnd(t)
-	is("moved to a time", early, "01h delivered: ", "03h skipped: delivery begins at 2026-01-01T03:30:00Z (bridge "+
-		"seek, or BRIDGE_START after a reset)", "03h delivered: ")
+	const timed = "03h skipped: delivery began at 2026-01-01T03:30:00Z there (bridge seek or BRIDGE_START)"
+	is("moved to a time", early, "01h delivered: ", timed, "03h delivered: ")
+	seek("2026/01/01/0500")
+	is("moved from there", early, "01h delivered: ", timed, "03h delivered: ")
 	// Nothing is skipped that was delivered before a seek.
 	adm := fakebroker.Admin(t, c)
 	deleteTopic(t, adm)
@@ -294,6 +296,29 @@ func TestFindOfSkippedEvents(t *testing.T) {
 			t.Errorf("without its record: %+v", f)
 		}
 	}
+}
+
+// What the state does not know, or no state, is no reason to overlook a record.
+func TestFindWithoutProgress(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	runToEnd(t)
+	found := func(when string) {
+		t.Helper()
+		for _, f := range found(t, "container0/blob0") {
+			if f.Fate != find.Delivered || f.Record == nil || f.Why != "" {
+				t.Errorf("%s: %+v", when, f)
+			}
+		}
+	}
+	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	found("after a reset")
+	if _, err := fakebroker.Admin(t, c).DeleteTopics(t.Context(), "b.offsets"); err != nil {
+		t.Fatal(err)
+	}
+	found("without the state")
 }
 
 // A path with more events than are looked for at once: each is shown once, in the order of the feed.

@@ -133,6 +133,13 @@ func TestSeekBeyondTheFeed(t *testing.T) {
 			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
 		}
 	}
+	t.Run("behind the end", func(t *testing.T) {
+		setenv(t, "BRIDGE_END_TIME", "2020-05-29T17:00:00Z")
+		code, _, stderr := call(t, "seek", "--to", "2020/05/29/2000", "--yes")
+		if code != exitFailed || !strings.Contains(stderr, "2020/05/29/2000 is after BRIDGE_END_TIME=2020-05-29T17:00:00Z") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+	})
 	if s := statusOf(t); s.Position.Seek != nil {
 		t.Errorf("the bridge has moved: %+v", s.Position)
 	}

@@ -48,6 +48,10 @@ func (p *Plan) place(ctx context.Context, to history.Target, feed *setup.Source)
 		p.refused = at + " is in the future: until then, nothing would be delivered"
 		return at
 	}
+	if end, err := history.ParseEnd(p.config.EndTime); err == nil && to.Time().UnixNano() > end.Wall {
+		p.refused = at + " is after BRIDGE_END_TIME=" + p.config.EndTime + ": nothing would be delivered"
+		return at
+	}
 	if feed == nil {
 		p.note("The feed is not known here, since BRIDGE_SOURCE_URL is not set: whether it has %s is not checked.", at)
 		return at

@@ -185,25 +185,27 @@ func (f *Finder) judge(found *Found, ev *ocf.Event, shard int, next source.Shard
 		found.Fate = LeftOut
 		return
 	}
-	if seg := found.segment; !status.Covers(f.State, seg, shard, next) && !f.before(seg) {
+	switch seg := found.segment; {
+	case !status.Covers(f.State, seg, shard, next) && !f.delivered(found):
 		found.Fate, found.Why = Waiting, "the bridge has not committed this part of segment "+seg.String()+" yet"
-		return
+	case f.Bare:
+		found.Fate, found.Why = Unknown, "records have no headers (BRIDGE_HEADERS=none), which would name their events"
 	}
 	if f.Bare {
-		found.Fate, found.Why = Unknown, "records have no headers (BRIDGE_HEADERS=none), which would name their events"
 		return
 	}
 	var err error
 	if found.topic, err = f.Bridge.Topics.Names.Of(ev); err != nil {
-		found.Why = err.Error() // a dead letter, or nothing
+		found.Why = cmp.Or(found.Why, err.Error()) // a dead letter, or nothing
 	}
 }
 
-// places finds the records of those events whose fate is not known yet.
+// places finds the records of those events whose fate is not known yet. Behind a reset, or without its state, the
+// bridge does not know what it has delivered.
 func (f *Finder) places(ctx context.Context, all []*Found) error {
 	of := map[string][]*Found{} // by topic; "": there is none
 	for _, e := range all {
-		if e.Fate == "" {
+		if e.Fate == "" || e.Fate == Waiting && !f.Bare {
 			of[e.topic] = append(of[e.topic], e)
 		}
 	}
@@ -214,7 +216,7 @@ func (f *Finder) places(ctx context.Context, all []*Found) error {
 				return err
 			}
 		}
-		lost = append(lost, slices.DeleteFunc(of[topic], func(e *Found) bool { return e.Record != nil })...)
+		lost = append(lost, slices.DeleteFunc(of[topic], func(e *Found) bool { return e.Fate != "" })...)
 	}
 	if len(lost) == 0 {
 		return nil
@@ -242,7 +244,7 @@ func (f *Finder) places(ctx context.Context, all []*Found) error {
 				"that of the event; bridge verify --feed judges the topic"
 		default:
 			e.Fate, e.Why = Missing, "the bridge has passed the event, and "+e.topic+" has no record of it: retention "+
-				"may have deleted it; bridge verify --feed judges the topic"
+				"may have deleted it, or a filter of that time left it out; bridge verify --feed judges the topic"
 		}
 	}
 	return nil
@@ -259,32 +261,41 @@ func (f *Finder) compacted(ctx context.Context, topic string) bool {
 	return err == nil && settings[topic].Compacted()
 }
 
-// before reports whether a segment was delivered, perhaps before a seek that repeats it.
-func (f *Finder) before(seg source.Segment) bool {
+// delivered reports whether the state says that an event was delivered, perhaps before a seek that voids the cursors.
+func (f *Finder) delivered(e *Found) bool {
 	return f.State != nil && f.State.Frontier != nil &&
-		slices.ContainsFunc(f.State.Frontier.Delivered(), func(s offsets.Stretch) bool { return s.Has(seg) })
+		slices.ContainsFunc(f.State.Frontier.Delivered(), func(s offsets.Stretch) bool {
+			return s.Has(e.segment) && !early(e, s.From)
+		})
+}
+
+// early reports whether an event is from before a time of the state.
+func early(e *Found, from string) bool {
+	at, err := envelope.ParseTimestamp(from)
+	return err == nil && e.Time.UnixNano() < at.Wall
 }
 
 // skipped says why the bridge has moved past an event without delivering it; "" if it should have delivered it.
 func (f *Finder) skipped(e *Found) string {
-	front := f.State.Frontier
-	has := func(s offsets.Stretch) bool { return s.Has(e.segment) }
-	if slices.ContainsFunc(front.Earlier, has) {
-		return "" // before the last seek
+	if f.delivered(e) {
+		return ""
 	}
+	front := f.State.Frontier
 	for _, s := range front.Skipped() {
 		if s.Has(e.segment) {
 			return fmt.Sprintf("bridge seek has skipped the segments after %s and before %s", s.After,
 				source.SegmentAt(s.To.Time().Add(time.Minute)))
 		}
 	}
-	if first := slices.MinFunc(append(front.Delivered(), offsets.Stretch{After: front.Since}),
-		func(a, b offsets.Stretch) int { return a.After.Compare(b.After) }).After; e.segment.Compare(first) <= 0 {
+	all := append(front.Delivered(), offsets.Stretch{After: front.Since, To: front.At(), From: front.Start})
+	if first := all[0].After; e.segment.Compare(first) <= 0 {
 		return fmt.Sprintf("no segment before %s is delivered (BRIDGE_START, BRIDGE_INITIAL_SCAN or bridge seek)",
 			source.SegmentAt(first.Time().Add(time.Minute)))
 	}
-	if start, err := envelope.ParseTimestamp(front.Start); err == nil && e.Time.UnixNano() < start.Wall {
-		return "delivery begins at " + status.Place(front.Start) + " (bridge seek, or BRIDGE_START after a reset)"
+	for _, s := range all {
+		if s.Has(e.segment) && early(e, s.From) {
+			return "delivery began at " + status.Place(s.From) + " there (bridge seek or BRIDGE_START)"
+		}
 	}
 	return ""
 }
@@ -340,7 +351,7 @@ func (f *Finder) search(ctx context.Context, topic string, events []*Found) erro
 	}
 	if reading == nil {
 		for _, e := range events {
-			if !letters {
+			if !letters && e.Fate == "" {
 				e.Why = "the bridge has passed the event, and topic " + topic + " does not exist: if it was deleted, " +
 					"its records are gone"
 			}
@@ -351,9 +362,9 @@ func (f *Finder) search(ctx context.Context, topic string, events []*Found) erro
 	if letters {
 		fate, marked = DeadLetter, false
 	}
-	left := len(events)              // those without a record
-	unmarked := map[int32][]*Found{} // by partition, those with a record, and without a marker behind it
-	repeats := f.State.Epoch > 0     // then the whole topic may have more records of an event
+	left := len(events)                            // those without a record
+	unmarked := map[int32][]*Found{}               // by partition, those with a record, and without a marker behind it
+	repeats := f.State == nil || f.State.Epoch > 0 // then the whole topic may have more records of an event
 	return reading.Each(ctx, func(r *kgo.Record) (more bool) {
 		place := func() *Place { return &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset} }
 		e := of[string(header(r, "position"))]
@@ -361,7 +372,7 @@ func (f *Finder) search(ctx context.Context, topic string, events []*Found) erro
 		case e != nil && e.Record != nil:
 			e.Again = append(e.Again, place())
 		case e != nil:
-			e.Fate, e.Record, e.Key = fate, place(), string(r.Key)
+			e.Fate, e.Why, e.Record, e.Key = fate, "", place(), string(r.Key)
 			if left--; marked {
 				unmarked[r.Partition] = append(unmarked[r.Partition], e)
 			}
