@@ -100,10 +100,11 @@ func (d download) fetch(ctx context.Context, cache string, logf func(string, ...
 		}
 	}
 	file := filepath.Join(cache, d.file)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("writing to the cache: %w", err)
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, d.want, 0o644)
 	}
-	if err := os.WriteFile(file, d.want, 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing to the cache: %w", err)
 	}
 	if err := runTool(ctx, d.tool, d.args...); err != nil {

@@ -2,6 +2,7 @@ package feedsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,13 +24,13 @@ var _ Sink = Dir("")
 // Put implements Sink. A reader sees the old blob or the new one, never a part.
 func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 	file, err := d.place(ctx, name)
+	if err == nil {
+		err = os.WriteFile(file+".new", data, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err := os.WriteFile(file+".new", data, 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
@@ -46,10 +47,7 @@ func (d Dir) Append(ctx context.Context, name string, data []byte) error {
 		return fmt.Errorf("appending to %s: %w", name, err)
 	}
 	_, err = f.Write(data)
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("appending to %s: %w", name, err)
 	}
 	return nil
