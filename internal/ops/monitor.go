@@ -54,7 +54,7 @@ type Monitor struct {
 	awaits   string // whom the group waits for, before
 	leases   map[int32]*lease
 	counts   Counts
-	history  *bridge.History
+	history  *reach
 	publish  *time.Duration // how long Azure took to publish what came last
 	begun    time.Time      // when the first transaction was
 	rate     rate
@@ -90,6 +90,12 @@ func (own *lease) committed(now time.Time) {
 	if own.failing != nil && now.Sub(own.failing.Time) > lasting {
 		own.failing = nil // else it may be of another shard, which is retried
 	}
+}
+
+// reach is how far the feed reached at the last look, which was at the position of an epoch.
+type reach struct {
+	bridge.History
+	epoch int64
 }
 
 // errorsKept is how many different errors the status shows.
@@ -226,9 +232,12 @@ func (m *Monitor) Completed(c bridge.Completion) {
 
 // History implements bridge.HistoryObserver.
 func (m *Monitor) History(h bridge.History) {
+	state := m.state()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.history = &h
+	if state != nil {
+		m.history = &reach{h, state.Epoch}
+	}
 	m.trouble = offsets.Failure{}
 }
 

@@ -49,13 +49,7 @@ type Throughput struct {
 
 // Snapshot returns the status of this moment.
 func (m *Monitor) Snapshot() *Status {
-	m.mu.Lock()
-	engine := m.engine
-	m.mu.Unlock()
-	var state *offsets.State
-	if engine != nil {
-		state = engine.State() // not under the lock: the engine calls us
-	}
+	state := m.state()
 	connected := state != nil
 	if !connected {
 		state = &offsets.State{}
@@ -88,6 +82,17 @@ func (m *Monitor) Snapshot() *Status {
 	return s
 }
 
+// state returns the state that the engine has; nil if there is none. The monitor is not locked: the engine calls us.
+func (m *Monitor) state() *offsets.State {
+	m.mu.Lock()
+	engine := m.engine
+	m.mu.Unlock()
+	if engine == nil {
+		return nil
+	}
+	return engine.State()
+}
+
 // beyond says of a position that the feed does not have what the owner of lease 0 knows, which looks. If that is
 // another instance, there is only what the state says.
 func (m *Monitor) beyond(s *Status, f *offsets.Frontier, now time.Time) {
@@ -98,10 +103,11 @@ func (m *Monitor) beyond(s *Status, f *offsets.Frontier, now time.Time) {
 	}
 }
 
-// look adds what the last look at the feed has shown.
+// look adds what the last look at the feed has shown. A look from before a seek says nothing of the new position: what
+// it took for the newest segment may be the place where the bridge was.
 func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 	h := m.history
-	if h == nil {
+	if h == nil || h.epoch != f.Epoch {
 		return
 	}
 	at, newest := f.At(), source.SegmentAt(h.Newest)
