@@ -160,7 +160,7 @@ func replayVerb(ctx context.Context, env config.Env, args []string, stdout, stde
 		return typed(err)
 	}
 	fmt.Fprint(stdout, r.Waits(ctx))
-	p, err := work(ctx, env, c, false, keys, stderr)
+	p, err := work(ctx, env, c, shape{replay: true}, keys, stderr)
 	if errors.As(err, new(*plain.SettingsError)) { // its remedies are those of run
 		return &settingsError{fmt.Errorf("%w. This is about the replay's own state: leave the bridge %s as it is. To "+
 			"replay other times, use another --topic, and for this one bridge replay --cleanup", err, r.Live.Name)}

@@ -194,3 +194,17 @@ func TestReplayAvroKeys(t *testing.T) {
 		t.Errorf("with a template: exit code %d: %s", code, stderr)
 	}
 }
+
+// A replay of times after the newest segment says so in the words of its flags, and names a way out that leaves the live
+// bridge where it is.
+func TestReplayBehindTheFeed(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setenv(t, "BRIDGE_DEBUG", "report_interval=100ms")
+	args := strings.Fields("replay --from 2021-01-20 --to 2021-05-29T18:00:00Z --topic again")
+	for _, flag := range []string{"", " --name other"} {
+		provoke(t, `"verdict":"degraded: the feed has no segment from --from on, 2021-01-20T00:00:00Z: nothing is `+
+			`delivered until it has one","hint":"end the replay, delete its state with bridge replay --cleanup --topic `+
+			`again`+flag+`, and repeat it with a --from that the feed has"`, append(args, strings.Fields(flag)...))
+	}
+}

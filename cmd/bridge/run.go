@@ -32,24 +32,25 @@ func runVerb(ctx context.Context, env config.Env, args []string, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	_, err = work(ctx, env, c, *once, 0, stderr)
+	_, err = work(ctx, env, c, shape{once: *once}, 0, stderr)
 	return err
 }
 
 // work runs an instance until it ends. Keys is the schema id of all keys; 0: each topic has its own.
 func work(
-	ctx context.Context, env config.Env, c *config.Config, once bool, keys int, stderr io.Writer,
+	ctx context.Context, env config.Env, c *config.Config, how shape, keys int, stderr io.Writer,
 ) (*progress.Display, error) {
 	log, shown := progress.New(c, stderr)
 	if progress.Colours(env, stderr) {
 		shown.Colour()
 	}
-	i, err := newInstance(c, shape{once: once, bridges: 1}, log, shown)
+	how.bridges = 1
+	i, err := newInstance(c, how, log, shown)
 	if err != nil {
 		return nil, &settingsError{err}
 	}
 	setup.PinKeys(&i.options, keys)
-	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(i.monitor, i.metrics)), log)
+	stopServing, err := serve(ctx, c, !how.once, guard(c, log).Wrap(ops.Handler(i.monitor, i.metrics)), log)
 	if err != nil {
 		return nil, &settingsError{err}
 	}
@@ -66,7 +67,7 @@ func work(
 	}
 	err = supervise(ctx, i.Run, shown, i.monitor.Drain, more...)
 	if err == nil {
-		shown.Stopped(once)
+		shown.Stopped(how.once)
 	}
 	return shown, err
 }

@@ -45,6 +45,7 @@ type instance struct {
 // shape is how an instance runs.
 type shape struct {
 	once    bool
+	replay  bool
 	bridges int              // of the process
 	memory  *pipeline.Budget // that they share; nil: there is one bridge
 	claims  *catalog.Claims  // the same
@@ -69,7 +70,8 @@ func newInstance(
 	}
 	i.monitor = ops.NewMonitor(c.Name, o.Feed.ID, ops.Info{
 		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.Topics.DeadLetter,
-		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges), Example: example(c),
+		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges), Replay: how.replay,
+		Example: example(c),
 	}, c.Tuning.WatchdogTimeout, nil)
 	i.monitor.Lists(o.Feed.Source)
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
@@ -126,7 +128,7 @@ func (i *instance) Run(stop, hard context.Context) error {
 	err := b.Run(stop, hard)
 	if state := b.State(); err == nil && i.options.Once {
 		if state != nil && state.Frontier != nil {
-			if why := status.Beyond(state.Frontier, true, time.Now()); why != "" {
+			if why := status.Beyond(state.Frontier, true, time.Now(), status.FromStart); why != "" {
 				i.log.Warn("run --once had nothing to deliver", "why", why, "hint", status.MoveBack)
 			}
 		}

@@ -106,7 +106,7 @@ func (ck *checker) start(ctx context.Context, start string) string {
 		// An error is a finding of the feed.
 		first, more, err := h.Next(ctx, history.Before(ts))
 		if err == nil && !more && ck.now.Sub(at) > status.Published {
-			ck.Add("start", Warning, status.NothingFromStart(at), earlier)
+			ck.Add("start", Warning, status.NothingFromStart(status.FromStart, at), earlier)
 		}
 		if err == nil && more && first.Time().After(at) {
 			return fmt.Sprintf("%s (the first segment from then on is %s)", status.Place(start), first)

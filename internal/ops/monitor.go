@@ -30,6 +30,7 @@ type Info struct {
 	DeadLetter string `json:"dead_letter_topic,omitempty"`
 	Delivery   string `json:"delivery"`
 	Memory     int64  `json:"memory_limit_bytes"` // 0: none
+	Replay     bool   `json:"-"`
 
 	Example *Example `json:"example,omitempty"`
 }

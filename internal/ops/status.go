@@ -61,14 +61,14 @@ func (m *Monitor) Snapshot() *Status {
 		Status: *status.Of(m.name, state, status.Group{}, now), Info: m.info, UpSince: m.started,
 		Draining: m.draining, Watchdog: m.watchdog.Seconds(), SinceStart: m.counts.clone(),
 	}
-	s.Feed = m.feed
+	s.Feed, s.Status.Replay = m.feed, s.Status.Replay || m.info.Replay
 	s.Throughput.Events, s.Throughput.Bytes = m.rate.per(now, m.begun)
 	s.Errors = slices.Clone(m.errors)
 	slices.Reverse(s.Errors)
 	s.Partitions, s.Recent = m.partitions(state.Frontier), append([]Record{}, m.recent...)
 	slices.SortStableFunc(s.Recent, func(a, b Record) int { return b.Time.Compare(a.Time) })
 	if state.Frontier != nil {
-		m.beyond(s, state.Frontier, now)
+		m.beyond(s, state.Frontier)
 		m.look(s, state.Frontier)
 	}
 	m.own(s, now)
@@ -95,11 +95,11 @@ func (m *Monitor) state() *offsets.State {
 
 // beyond says of a position that the feed does not have what the owner of lease 0 knows, which looks. If that is
 // another instance, there is only what the state says.
-func (m *Monitor) beyond(s *Status, f *offsets.Frontier, now time.Time) {
+func (m *Monitor) beyond(s *Status, f *offsets.Frontier) {
 	l := m.leases[0]
 	if l != nil || !m.member {
 		looked := l != nil && !l.idle.IsZero() && !l.idle.Before(f.Time)
-		s.Position.Beyond = status.Beyond(f, looked, now)
+		s.LookBeyond(f, looked)
 	}
 }
 

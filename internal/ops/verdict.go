@@ -96,7 +96,8 @@ func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 	known = known || behind(m.trouble.Error, m.trouble.Remedy)
 	add(m.gone.Cause, m.gone.Remedy)
 	starting := ""
-	add(s.Position.Beyond, status.MoveBack)
+	lacking := s.Position.Lacking()
+	add(lacking.Cause, lacking.Remedy)
 	open := s.Open()
 	add(open.Cause, open.Remedy)
 	for _, r := range s.Reasons {

@@ -74,3 +74,19 @@ func unbegun(start, written time.Time, setting string) offsets.Frontier {
 	return offsets.Frontier{Time: written, Completed: history.Before(at), Start: at.String(),
 		Settings: map[string]string{offsets.FrozenStart: setting}}
 }
+
+// A replay has no BRIDGE_START, and bridge seek would move the live bridge.
+func TestBeyondOfAReplay(t *testing.T) {
+	now := time.Date(2026, 5, 29, 12, 0, 0, 0, time.UTC)
+	f := unbegun(now.AddDate(0, -1, 0), now.Add(-time.Hour), "2026-04-29")
+	f.Settings[offsets.FrozenTopic] = "again"
+	state := &offsets.State{Frontier: &f, Owners: []string{""}, Cursors: []*offsets.Cursor{{Time: f.Time}}}
+	for _, group := range []Group{{State: "Stable", Members: []Member{{Instance: "i"}}}, {State: "Empty"}} {
+		v := Of("b.replay.again", state, group, now).Verdict
+		if !strings.Contains(v.Text, "the feed has no segment from --from on, 2026-04-29T12:00:00Z") ||
+			!strings.HasSuffix(v.Remedy, "bridge replay --cleanup --topic again, and repeat it with a --from that the "+
+				"feed has") {
+			t.Errorf("%s: %+v", group.State, v)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/envelope"
@@ -28,6 +29,7 @@ type Status struct {
 	Hint     string         `json:"hint,omitempty"` // what the settings may have wrong, although nothing fails
 	Progress *Progress      `json:"progress"`       // of a catch-up or a scan; null if there is none, and while it is unknown
 	Started  bool           `json:"started"`        // there was a first start
+	Replay   bool           `json:"-"`              // of a replay; from Kafka alone, only its default name shows that
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
@@ -58,7 +60,8 @@ type Position struct {
 	Once      *time.Time        `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
-	sought bool   // the feed is searched for its first segment from BRIDGE_START on
+	back   string // what to do about it
+	sought bool   // the feed is searched for its first segment from the start on
 	// unbegun says that the bridge has found no segment since a first start at a time.
 	unbegun bool
 	// OpenSince is when the current segment ended, if it is open for half an hour longer although there are later ones.
@@ -187,7 +190,8 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	p.Delivered, p.Skipped = f.Delivered(), f.Skipped()
-	p.Beyond = Beyond(f, state.Delivered != nil || now.Sub(f.Time) >= found, s.Now)
+	s.Replay = strings.HasSuffix(name, replayed+f.Settings[offsets.FrozenTopic])
+	s.LookBeyond(f, state.Delivered != nil || now.Sub(f.Time) >= found)
 	p.sought, p.unbegun = behindStart(f, s.Now), Unbegun(f)
 	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {

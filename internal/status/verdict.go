@@ -89,7 +89,7 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 			" on, where bridge seek has moved the bridge"}
 	}
 	if s.Position.sought {
-		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from BRIDGE_START on"}
+		return Verdict{Code: Starting, Text: "starting: the feed is searched for a segment from " + s.start() + " on"}
 	}
 	if s.Position.Current == "" && s.Position.Completed == "" { // a new feed takes an hour to its first segment
 		return Verdict{Code: Starting, Text: "starting: no segment of the feed is begun yet"}
@@ -159,10 +159,14 @@ func (s *Status) last() (text, do string, failed bool) {
 	if grown := s.grown(); grown.Cause != "" { // an instance alone would mend neither
 		return text + ", and " + grown.Cause, grown.Remedy, false
 	}
-	if s.Position.Beyond != "" {
-		return text + ", and " + s.Position.Beyond, MoveBack + ", then start an instance with bridge run", false
+	beyond := s.Position.Lacking()
+	if beyond.Cause != "" {
+		text += ", and " + beyond.Cause
 	}
-	return text, "", false
+	if beyond.Remedy == MoveBack {
+		beyond.Remedy += ", then start an instance with bridge run"
+	}
+	return text, beyond.Remedy, false
 }
 
 // LastError returns the error with which the state ends: one that lasts, or, of a bridge that nobody runs, the one of
@@ -196,9 +200,50 @@ const found = 20 * time.Second
 // Published is how long after its begin the service may publish the segment of an hour.
 const Published = 2 * time.Hour
 
+// Lacking returns what is wrong with a position that the feed does not have.
+func (p *Position) Lacking() Problem { return Problem{p.Beyond, p.back} }
+
+// Lacks says that the feed does not have the position. A problem without a cause says nothing.
+func (s *Status) Lacks(why Problem) {
+	if why.Cause != "" {
+		s.Position.Beyond, s.Position.back = why.Cause, why.Remedy
+	}
+}
+
+// LookBeyond says whether the feed has the position: see Beyond.
+func (s *Status) LookBeyond(f *offsets.Frontier, looked bool) {
+	p := &s.Position
+	if p.Beyond, p.back = Beyond(f, looked, s.Now, s.start()), ""; p.Beyond == "" {
+		return
+	}
+	if p.back = MoveBack; s.Replay {
+		topic, name := f.Settings[offsets.FrozenTopic], ""
+		if !strings.HasSuffix(s.Name, replayed+topic) {
+			name = " --name " + s.Name
+		}
+		p.back = "end the replay, delete its state with bridge replay --cleanup --topic " + plain.Shell(topic) + name +
+			", and repeat it with a --from that the feed has"
+	}
+}
+
+// replayed is what the default name of a replay has before its topic.
+const replayed = ".replay."
+
+// start is what says where delivery begins.
+func (s *Status) start() string {
+	if s.Replay {
+		return "--from"
+	}
+	return FromStart
+}
+
+// FromStart is what says where the delivery of a bridge begins.
+const FromStart = "BRIDGE_START"
+
 // Beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
-// Looked says that an instance has found nothing there; a place in the future needs no look.
-func Beyond(f *offsets.Frontier, looked bool, now time.Time) string {
+// Looked says that an instance has found nothing there; a place in the future needs no look. Start is what says where
+// delivery begins.
+func Beyond(f *offsets.Frontier, looked bool, now time.Time, start string) string {
 	if f.Current != (source.Segment{}) || f.Ended {
 		return ""
 	}
@@ -212,14 +257,14 @@ func Beyond(f *offsets.Frontier, looked bool, now time.Time) string {
 		}
 		return ""
 	}
-	start, err := envelope.ParseTimestamp(f.Start)
-	at := time.Unix(0, start.Wall).UTC()
+	from, err := envelope.ParseTimestamp(f.Start)
+	at := time.Unix(0, from.Wall).UTC()
 	switch {
 	case err != nil:
 	case at.After(now):
-		return "BRIDGE_START was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then"
+		return start + " was in the future, " + at.Format(time.RFC3339) + ": nothing is delivered until then"
 	case looked && behindStart(f, now):
-		return NothingFromStart(at)
+		return NothingFromStart(start, at)
 	}
 	return ""
 }
@@ -257,16 +302,16 @@ func NothingFrom(seek *offsets.Seek) string {
 		"is delivered until it has one"
 }
 
-// NothingFromStart says that the feed has nothing from BRIDGE_START on, which is at.
-func NothingFromStart(at time.Time) string {
-	return "the feed has no segment from BRIDGE_START on, " + at.Format(time.RFC3339) +
+// NothingFromStart says that the feed has nothing from the start on, which is at.
+func NothingFromStart(start string, at time.Time) string {
+	return "the feed has no segment from " + start + " on, " + at.Format(time.RFC3339) +
 		": nothing is delivered until it has one"
 }
 
 // halted are the reasons why nothing can be delivered from where the bridge is, whoever runs it: partitions that
 // somebody added to its state, a place that the feed does not have, a segment that stays open.
 func (s *Status) halted() (all []Problem) {
-	for _, p := range []Problem{s.grown(), {s.Position.Beyond, MoveBack}, s.Open()} {
+	for _, p := range []Problem{s.grown(), s.Position.Lacking(), s.Open()} {
 		if p.Cause != "" {
 			all = append(all, p)
 		}
