@@ -114,3 +114,62 @@ func TestBrokenManifest(t *testing.T) {
 		t.Errorf("status: %s", stdout)
 	}
 }
+
+// A copy of the feed that loses its newest segments after they were delivered looks like one of which all is delivered.
+// Every verb says what check says, while the bridge runs and after it, until the copy has them. Retention, which
+// deletes the oldest ones, is no reason.
+func TestOlderCopy(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setAll(t, map[string]string{"HTTP_ADDR": "127.0.0.1:0", "LOG_FORMAT": "json", "DEBUG": "report_interval=100ms"})
+	var feed string
+	copied(t, func(dir string) error { feed = dir; return nil })
+	runToEnd(t)
+	lose := func(segment string) (back func()) {
+		t.Helper()
+		aside := t.TempDir()
+		move := func(from, to string) {
+			for _, tree := range []string{"idx/segments", "log/00"} {
+				if err := os.MkdirAll(filepath.Join(to, filepath.Dir(filepath.Join(tree, segment))), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(filepath.Join(from, tree, segment), filepath.Join(to, tree, segment)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		move(feed, aside)
+		return func() { move(aside, feed) }
+	}
+	const cause = "the feed has no segment 2020/05/29/2100, where the bridge is: this may be an older copy"
+	const do = "if the account has more, copy the container $blobchangefeed again: "
+	check := func(wrong bool) {
+		t.Helper()
+		for verb, code := range map[string]int{"check": exitFailed, "status --check": exitFailed, "run --once": exitOK} {
+			if !wrong {
+				code = exitOK
+			}
+			got, stdout, stderr := call(t, strings.Fields(verb)...)
+			if all := stdout + stderr; got != code || strings.Contains(all, cause) != wrong ||
+				strings.Contains(all, do) != wrong {
+				t.Errorf("%s: exit code %d: %s", verb, got, all)
+			}
+		}
+	}
+	check(false)
+	lose("2020/01/16/2100")
+	check(false)
+	back := []func(){lose("2020/05/29/2000"), lose("2020/05/29/2100")}
+	check(true)
+	warning := `"verdict":"degraded: ` + cause + `","hint":"` + do
+	provoke(t, warning, []string{"run"})
+	if _, stdout, _ := call(t, "status"); !strings.HasPrefix(stdout, "nobody is running: ") ||
+		!strings.Contains(stdout, cause+"\n-> "+do) {
+		t.Errorf("nobody runs: %s", stdout)
+	}
+	for _, back := range back {
+		back()
+	}
+	runToEnd(t)
+	check(false)
+}

@@ -142,10 +142,11 @@ var lookEvery = 5 * time.Second // tests have a shorter one
 
 // look reports what only the brokers know: topics of records that were deleted, or created again, and which members
 // the group has while the instance joins it. Where nothing is delivered, no write fails because of a topic. The first
-// look is as early as possible: a topic that was created again is empty until the bridge writes.
+// look is as early as possible: a topic that was created again is empty until the bridge writes. It also reports a copy
+// of the feed that lacks the position, in which nothing is to be read, so that no read fails.
 func (i *instance) look(ctx context.Context) {
 	var r *status.Reader
-	var gone status.Problem
+	var gone missed
 	var others []string
 	done := func() {}
 	defer func() { done() }()
@@ -199,18 +200,24 @@ func (i *instance) joining(ctx context.Context, r *status.Reader, known []string
 	return others
 }
 
-// missing returns what is wrong with the topics of records, and reports it unless it was known.
-func (i *instance) missing(
-	ctx context.Context, r *status.Reader, s *status.Status, known status.Problem,
-) status.Problem {
+// missed is what the bridge had, and is not there any more.
+type missed struct{ topic, segment status.Problem }
+
+// missing returns what is wrong with the topics of records, and with a copy of the feed, and reports it unless it was
+// known.
+func (i *instance) missing(ctx context.Context, r *status.Reader, s *status.Status, known missed) missed {
 	ctx, cancel := context.WithTimeout(ctx, setup.StateTimeout)
 	defer cancel()
-	gone := r.Gone(ctx, s)
-	if gone.Cause != "" && gone != known {
-		i.log.Warn("a topic of the bridge is gone", "error", gone.Cause, "hint", gone.Remedy)
+	now := missed{r.Gone(ctx, s), r.Older(ctx, s)}
+	if p := now.topic; p.Cause != "" && p != known.topic {
+		i.log.Warn("a topic of the bridge is gone", "error", p.Cause, "hint", p.Remedy)
 	}
-	i.monitor.Gone(gone)
-	return gone
+	if p := now.segment; p.Cause != "" && p != known.segment {
+		i.log.Warn("the feed lacks the position of the bridge", "error", p.Cause, "hint", p.Remedy)
+	}
+	i.monitor.Gone(now.topic)
+	i.monitor.Lacks(now.segment)
+	return now
 }
 
 // lookAtLast looks at the topics when run --once ends: with nothing to deliver, it can be over before the first look.
@@ -224,7 +231,7 @@ func (i *instance) lookAtLast(ctx context.Context) {
 		return // the bridge has just been there
 	}
 	defer done()
-	i.missing(ctx, r, &s.Status, status.Problem{})
+	i.missing(ctx, r, &s.Status, missed{})
 }
 
 // keep runs what reports on a bridge of a fleet until ctx ends, and again a minute after a panic.

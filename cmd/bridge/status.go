@@ -24,6 +24,7 @@ import (
 
 const statusHelp = `
 Reads only the topic <BRIDGE_NAME>.offsets and the consumer group, so it works from anywhere that reaches the brokers.
+If BRIDGE_SOURCE_URL is a directory of this machine, it also reports a copy of the feed that lacks the position.
 Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settings for TLS and SASL.
 `
 

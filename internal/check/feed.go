@@ -18,6 +18,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/inventory"
@@ -94,7 +95,7 @@ func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time
 	}
 	m, err := feed.Manifest(ctx, newest)
 	if b.Dir != "" && errors.Is(err, source.ErrNotFound) {
-		err = plain.WithRemedy(err, copyAgain)
+		err = plain.WithRemedy(err, status.CopyAgain)
 	}
 	if fs.unreadable("newest", err) {
 		return
@@ -209,7 +210,7 @@ func (fs *Findings) copied(
 		if n := len(missing.names); n > 0 {
 			agree = false
 			fs.Add("copy", Warning,
-				plain.Count(n, missing.what)+" "+fmt.Sprintf(missing.means, missing.names[0]), copyAgain)
+				plain.Count(n, missing.what)+" "+fmt.Sprintf(missing.means, missing.names[0]), status.CopyAgain)
 		}
 	}
 	if agree {
@@ -247,8 +248,6 @@ func (ck *checker) stops(ctx context.Context) {
 		}
 	}
 }
-
-const copyAgain = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
 
 const wait = "wait: the first segment comes some minutes after the first change"
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/status"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/dir"
@@ -155,7 +156,7 @@ func TestInterruptedCopy(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 		for _, f := range found {
-			if f.Status != OK && f.Do != copyAgain {
+			if f.Status != OK && f.Do != status.CopyAgain {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}

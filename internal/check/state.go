@@ -129,8 +129,8 @@ func (ck *checker) history(ctx context.Context) {
 	case errors.As(err, &gap):
 		ck.Add("history", Failed, err.Error(), status.LostHistory)
 	case errors.Is(err, source.ErrNotFound) && ck.of.Dir != "": // retention begins with the oldest segment
-		ck.Add("history", Failed, fmt.Sprintf("the feed has no segment %s, where the bridge is: this may be an older "+
-			"copy", ck.frontier.At()), copyAgain)
+		older := status.OlderCopy(ck.frontier)
+		ck.Add("history", Failed, older.Cause, older.Remedy)
 	case !ck.unreadable("history", err):
 		beyond, err := ck.beyond(ctx, h)
 		switch {

@@ -68,6 +68,7 @@ type Monitor struct {
 	recent   []Record       // committed, the newest first
 	lost     []Lost         // the last ones
 	gone     status.Problem // of a topic that was deleted; none: all are there
+	older    status.Problem // of a copy of the feed that lacks the position; none: it has it
 
 	ribbon ribbon // has a lock of its own
 }
@@ -128,6 +129,13 @@ func (m *Monitor) Gone(p status.Problem) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gone = p
+}
+
+// Lacks reports that the feed lacks the position of the bridge; a problem without a cause says that it has it.
+func (m *Monitor) Lacks(p status.Problem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.older = p
 }
 
 // Joins reports which other members the group has, which the instance joins.

@@ -69,6 +69,7 @@ func (m *Monitor) Snapshot() *Status {
 	slices.SortStableFunc(s.Recent, func(a, b Record) int { return b.Time.Compare(a.Time) })
 	if state.Frontier != nil {
 		m.beyond(s, state.Frontier)
+		s.Lacks(m.older)
 		m.look(s, state.Frontier)
 	}
 	m.own(s, now)

@@ -111,6 +111,26 @@ func TestVerdictAfterASeek(t *testing.T) {
 	}
 }
 
+// A copy of the feed that lacks the position is degraded, and the position is not shown as the newest segment.
+func TestVerdictOfAnOlderCopy(t *testing.T) {
+	m, engine, _ := watching(t)
+	engine.state = state(nil, nil)
+	engine.state.Frontier.Current, engine.state.Frontier.Completed = source.Segment{}, segment
+	m.BrokerAnswered()
+	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+	m.History(bridge.History{Newest: segment.Time()})
+	m.Lists(new(listing))
+	why := status.OlderCopy(engine.state.Frontier)
+	m.Lacks(why)
+	s := m.Snapshot()
+	want := status.Verdict{Code: status.Degraded, Text: "degraded: " + why.Cause, Remedy: why.Remedy}
+	if begins := m.Segments(t.Context()).Begins; s.Verdict != want || s.Position.Newest != "" || len(begins) > 0 {
+		t.Errorf("%+v, newest segment %q, tiles at %v", s.Verdict, s.Position.Newest, begins)
+	}
+	m.Lacks(status.Problem{})
+	judged(t, m, "when the copy is complete", status.UpToDate, "")
+}
+
 // Later segments wait for one that the service leaves open: the instance says so as bridge status does.
 func TestVerdictOfAnOpenSegment(t *testing.T) {
 	m, engine, now := watching(t)

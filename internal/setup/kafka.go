@@ -127,6 +127,11 @@ func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	}
 	r = &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
 		Brokers: c.KafkaBrokers, Beside: c.Beside()}
+	if strings.HasPrefix(c.SourceURL, "file://") {
+		if s, err := OpenSource(c, Observe{}); err == nil { // a report does not need it
+			r.Copy, r.CopyID = s.Feed, s.ID
+		}
+	}
 	return r, cl.Close, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
@@ -48,6 +49,10 @@ type Reader struct {
 	Admin   *kadm.Client
 	Client  []kgo.Opt
 
+	// Copy is the feed if it is a copy in a directory of this machine; nil: it is elsewhere.
+	Copy   *source.Feed
+	CopyID string
+
 	ids map[string]kadm.TopicID // of the topics of records, when Gone looked first
 }
 
@@ -67,6 +72,10 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 		return nil, err
 	}
 	s := Of(r.Name, state, group, time.Now())
+	if older := r.Older(ctx, s); older.Cause != "" {
+		s.Lacks(older)
+		s.Verdict = s.Judge("", s.problems())
+	}
 	gone := r.Gone(ctx, s)
 	switch nobody := s.Verdict.Code == Nobody; {
 	case gone.Cause != "" && nobody: // the next start
@@ -93,6 +102,31 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 	}
 	return s, nil
 }
+
+// Older returns what is wrong with a copy of the feed that lacks the segment where the bridge is, although it has
+// earlier ones: retention deletes the oldest segments first.
+func (r *Reader) Older(ctx context.Context, s *Status) Problem {
+	if r.Copy == nil || s.frontier == nil || s.frontier.Feed != r.CopyID {
+		return Problem{}
+	}
+	h := history.New(r.Copy, 0)
+	if err := h.LostAt(ctx, s.frontier); !errors.Is(err, source.ErrNotFound) {
+		return Problem{}
+	}
+	if _, any, err := h.Next(ctx, source.Segment{}); !any || err != nil {
+		return Problem{} // the copy is incomplete, which a read of it reports
+	}
+	return OlderCopy(s.frontier)
+}
+
+// OlderCopy returns what is wrong with a copy of the feed that lacks the segment where a frontier is.
+func OlderCopy(f *offsets.Frontier) Problem {
+	return Problem{"the feed has no segment " + f.At().String() + ", where the bridge is: this may be an older copy",
+		CopyAgain}
+}
+
+// CopyAgain is the remedy of a copy that lacks something.
+const CopyAgain = "if the account has more, copy the container $blobchangefeed again: log/ and idx/ first, then meta/"
 
 func stateGone(topic string) string {
 	return "topic " + topic + " does not exist any more: the bridge's progress is gone, and nothing can be committed"

@@ -1,6 +1,6 @@
 // Package status reports how a bridge is doing from what is in Kafka alone: its offsets topic, and the members of its
 // consumer group. It needs neither the feed nor an instance, so it works from anywhere that reaches the brokers, and
-// when all instances are gone.
+// when all instances are gone. Only a copy of the feed in a directory, if there is one, is asked for the position.
 //
 // Of makes the report of a state, and Reader reads that state from the brokers. An instance makes the same report of
 // the state that it holds, and adds what it alone knows (package ops). The names in the report are part of the
@@ -40,8 +40,9 @@ type Status struct {
 	Leases   []Lease        `json:"leases"`
 	Errors   []Failure      `json:"errors"` // newest first: the last one of each lease, or the last ones of an instance
 
-	filled bool // every topic had a record or a marker
-	made   int  // for how many leases the state is made; 0 if it does not say
+	frontier *offsets.Frontier // nil before the first start
+	filled   bool              // every topic had a record or a marker
+	made     int               // for how many leases the state is made; 0 if it does not say
 }
 
 // Position is where the bridge is in the feed.
@@ -185,7 +186,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 		s.Verdict = s.Judge("", s.problems())
 		return s
 	}
-	s.Started, s.Feed, s.made = true, f.Feed, f.Leases
+	s.frontier, s.Started, s.Feed, s.made = f, true, f.Feed, f.Leases
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
