@@ -139,7 +139,7 @@ func (r *rules) advances(f offsets.Frontier, promised envelope.Timestamp, in fol
 	}
 	switch {
 	case in.ends:
-		r.endsFeed(c, f, promised, in, now)
+		r.endsFeed(c, f, in, now)
 	case in.bundle != nil:
 		r.bundles(c, in)
 	default:
@@ -223,7 +223,7 @@ func (r *rules) completes(
 }
 
 // endsFeed makes c the last frontier, with a marker for the end time to every partition.
-func (r *rules) endsFeed(c *change, f offsets.Frontier, promised envelope.Timestamp, in following, now time.Time) {
+func (r *rules) endsFeed(c *change, f offsets.Frontier, in following, now time.Time) {
 	c.encoders, c.passes = in.encoders, true
 	if in.topics != nil {
 		f.Topics, f.Resolved = in.topics, r.end.String()
