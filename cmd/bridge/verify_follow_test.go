@@ -208,7 +208,8 @@ func TestVerifyFollowsASeek(t *testing.T) {
 		t.Helper()
 		await(t, "the bridge lets the lease go", func() bool { // a running instance may take it back
 			code, _, stderr := call(t, "seek", "--to", to, "--yes", "--force")
-			if code != exitOK && !strings.Contains(stderr, "repeat the command") {
+			if code != exitOK && !strings.Contains(stderr, "repeat the command") &&
+				!strings.Contains(stderr, "INVALID_TXN_STATE") { // as a commit behind a takeover may be answered
 				t.Fatal(stderr)
 			}
 			return code == exitOK
