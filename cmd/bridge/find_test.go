@@ -298,6 +298,26 @@ func TestFindOfSkippedEvents(t *testing.T) {
 	}
 }
 
+// Events behind damage are found, too, and the damage is reported: the event may be in it.
+func TestFindBehindDamage(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	copied(t, damage)
+	setenv(t, "BRIDGE_ON_ERROR", "dead_letter")
+	runToEnd(t)
+	var last *kgo.Record
+	for _, r := range read(t, c, changes) {
+		if strings.HasPrefix(header(r, "position"), "2020/05/29/2") {
+			last = r
+		}
+	}
+	code, stdout, stderr := call(t, "find", "--id", header(last, "ce_id"))
+	if code != exitFailed || !strings.Contains(stdout, "\n  position  "+header(last, "position")+"\n") ||
+		!strings.Contains(stdout, "\n  record    topic ") || !strings.Contains(stderr, "the block can't be ") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // What the state does not know, or no state, is no reason to overlook a record.
 func TestFindWithoutProgress(t *testing.T) {
 	t.Parallel()

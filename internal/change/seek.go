@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"blobfeed/envelope"
@@ -108,7 +109,10 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 			p.add(fmt.Sprintf("lease %d", lease), where, "")
 		}
 	}
-	if until := deliveredUntil(s); p.refused == "" && !until.IsZero() && !to.Time().After(until) {
+	begin, _ := to.Begin()
+	again := func(d offsets.Stretch) bool { return d.To.Compare(begin) > 0 }
+	if until := deliveredUntil(s); p.refused == "" && !until.IsZero() && !to.Time().After(until) &&
+		(before.Current != source.Segment{} || slices.ContainsFunc(before.Delivered(), again)) {
 		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()),
 			until.Format(time.RFC3339Nano))
 	}

@@ -80,14 +80,16 @@ type Finder struct {
 	// Letters is the topic of dead letters, whatever BRIDGE_ON_ERROR says.
 	Letters string
 	Values  bool // keep the values of records
+
+	damage error // the first, which an event may be behind; nil: there is none
 }
 
 // atOnce is how many events are looked for in one read of a topic. They take some 10 MB, and their values as much again
 // or more.
 const atOnce = 20_000
 
-// Find calls show for each event of the query, in the order of the feed, shard by shard. Events share a read of their
-// topic: each may be anywhere in it.
+// Find calls show for each event of the query, in the order of the feed, shard by shard. It continues behind damage,
+// and returns that at the end. Events share a read of their topic: each may be anywhere in it.
 func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) error {
 	var all []*Found
 	answer := func() error {
@@ -109,7 +111,7 @@ func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) err
 		}
 		return answer()
 	})
-	return cmp.Or(err, answer()) // also what is before damage of the feed
+	return cmp.Or(err, answer(), f.damage)
 }
 
 // events calls show for each event of the query, with its fate if that does not depend on a topic.
@@ -155,7 +157,16 @@ func (f *Finder) shard(
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
+		next := b.Next
+		if d, is := errors.AsType[*source.DamageError](err); is {
+			loss, known, failed := r.Loss(ctx, d)
+			if failed != nil || !known {
+				return cmp.Or(failed, err)
+			}
+			f.damage = cmp.Or(f.damage, err)
+			r.Skip(loss)
+			next = r.Position()
+		} else if err != nil {
 			return err
 		}
 		pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
@@ -171,7 +182,7 @@ func (f *Finder) shard(
 			}
 			found := &Found{Position: pos.String(), Time: at.UTC(), Type: ev.EventType, ID: ev.ID,
 				Path: envelope.PathOf(ev.Subject), segment: m.Segment}
-			f.judge(found, ev, shard, b.Next)
+			f.judge(found, ev, shard, next)
 			if err := show(found); err != nil {
 				return err
 			}
