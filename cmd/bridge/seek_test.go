@@ -213,3 +213,31 @@ func TestStartBehindTheFeed(t *testing.T) {
 		t.Errorf("check: %s", stdout)
 	}
 }
+
+// check describes a first start behind a seek by the place of the seek, not by BRIDGE_START, which does not count then.
+func TestCheckAfterAnEarlySeek(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setenv(t, "BRIDGE_START", "2020-01-01")
+	for _, tc := range []struct{ to, says string }{
+		{"2020/05/29/1700", "run starts at 2020/05/29/1700, where bridge seek has moved the bridge\n"},
+		{"earliest", "run starts at the oldest segment, where bridge seek has moved the bridge\n"},
+		{"2021/01/01/0000", "the feed has no segment from 2021/01/01/0000 on, where bridge seek has moved the bridge"},
+		{"2021-01-01", "the feed has no segment from 2021-01-01T00:00:00Z on, where bridge seek has moved the bridge"},
+		{"2100-01-01", "bridge seek has moved the bridge into the future, to 2100-01-01T00:00:00Z"},
+	} {
+		if code, _, stderr := call(t, "seek", "--to", tc.to, "--yes", "--force"); code != exitOK {
+			t.Fatalf("seek to %s: exit code %d: %s", tc.to, code, stderr)
+		}
+		code, stdout, stderr := call(t, "check")
+		beyond := !strings.HasPrefix(tc.says, "run starts")
+		if code != exitOK || !strings.Contains(stdout, tc.says) || strings.Contains(stdout, status.MoveBack) != beyond ||
+			strings.Contains(stdout, "2020-01-01") || strings.Contains(stdout, "BRIDGE_START") {
+			t.Errorf("seek to %s: exit code %d: %s%s", tc.to, code, stdout, stderr)
+		}
+	}
+	setenv(t, "BRIDGE_END_TIME", "2021-01-01")
+	if _, stdout, _ := call(t, "check"); !strings.Contains(stdout, "it delivers nothing") {
+		t.Errorf("with an end before the place: %s", stdout)
+	}
+}

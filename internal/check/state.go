@@ -51,12 +51,13 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		verdict, begins := OK, "run starts at "+ck.start(ctx, ck.bridge.Records.Frozen[offsets.FrozenStart])
+		verdict, begins := OK, "run starts at "+ck.start(ctx)
 		if end, oldest := ck.bridge.Feed.End.Wall, ck.oldest(ctx); end > 0 && end < oldest.UnixNano() {
 			verdict, begins = Warning, begins+" and ends at "+status.Place(ck.bridge.Records.Frozen[offsets.FrozenEnd])+
 				", before the first segment, "+oldest.UTC().Format(time.RFC3339)+": it delivers nothing"
 		}
-		if ck.bridge.Feed.InitialScan == bridge.ScanYes || ck.bridge.Feed.InitialScan == bridge.ScanOnly {
+		scan := ck.bridge.Feed.InitialScan
+		if ck.place() == "" && (scan == bridge.ScanYes || scan == bridge.ScanOnly) {
 			begins = "run begins with a scan of the account"
 		}
 		ck.Add("state", verdict, "there is no progress yet: "+begins, "")
@@ -92,8 +93,20 @@ func (ck *checker) lastError(ctx context.Context) {
 	}
 }
 
+// place returns where a seek wants the first start; "" if there was none.
+func (ck *checker) place() string {
+	if ck.stored == nil || ck.frontier != nil {
+		return ""
+	}
+	return ck.stored.Place
+}
+
 // start describes where a first start begins, and warns if it would deliver nothing there.
-func (ck *checker) start(ctx context.Context, start string) string {
+func (ck *checker) start(ctx context.Context) string {
+	start := ck.bridge.Records.Frozen[offsets.FrozenStart]
+	if place := ck.place(); place != "" {
+		return ck.sought(ctx, place)
+	}
 	ts, err := history.ParseTime(start)
 	at := time.Unix(0, ts.Wall).UTC()
 	switch {
@@ -113,6 +126,24 @@ func (ck *checker) start(ctx context.Context, start string) string {
 		}
 	}
 	return status.Place(start)
+}
+
+// sought is start behind a seek.
+func (ck *checker) sought(ctx context.Context, place string) string {
+	text := status.Sought(place)
+	target, err := history.ParseTarget(place)
+	if err != nil {
+		return text // run reports it
+	}
+	f := offsets.Frontier{Seek: new(offsets.Seek)}
+	target.Move(&f)
+	_, more, err := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval).Next(ctx, f.Completed)
+	// An error, or an empty feed, is a finding of the feed.
+	why := status.Beyond(&f, err == nil && !more && place != "earliest", ck.now, status.FromStart)
+	if why != "" {
+		ck.Add("start", Warning, why, status.MoveBack)
+	}
+	return text
 }
 
 // earlier is the remedy of a start that the feed does not have.

@@ -105,7 +105,17 @@ func (ck *checker) oldest(ctx context.Context) (at time.Time) {
 		return f.At().Time()
 	case f == nil && ck.unread == nil:
 		// An error is a finding of the feed.
-		at, _, _ = history.New(ck.bridge.Feed.Source, 0).Oldest(ctx, ck.bridge.Feed.Start, ck.now)
+		h := history.New(ck.bridge.Feed.Source, 0)
+		place, err := history.ParseTarget(ck.place())
+		if err != nil { // there is none
+			at, _, _ = h.Oldest(ctx, ck.bridge.Feed.Start, ck.now)
+			return at
+		}
+		after, _ := place.Begin()
+		at = place.Time()
+		if first, ok, _ := h.Next(ctx, after); ok && first.Time().After(at) {
+			at = first.Time()
+		}
 	}
 	return at
 }

@@ -118,16 +118,20 @@ const reported = time.Second
 func (s *Status) nobody() Verdict {
 	text, do, failed := s.last()
 	if p := s.Position; p.Seek != nil && p.Current == "" && p.Beyond == "" {
-		place := Place(p.Seek.To)
-		if place == "earliest" {
-			place = "the oldest segment"
-		}
-		text += ", and delivery will begin at " + place + ", where bridge seek has moved the bridge"
+		text += ", and delivery will begin at " + Sought(p.Seek.To)
 	}
 	if do == "" && !failed {
 		do = "start an instance with bridge run"
 	}
 	return Verdict{Code: Nobody, Text: "nobody is running: " + text, Remedy: do}
+}
+
+// Sought describes the place of a seek.
+func Sought(to string) string {
+	if to = Place(to); to == "earliest" {
+		to = "the oldest segment"
+	}
+	return to + ", where bridge seek has moved the bridge"
 }
 
 // AwayFrom returns the verdict on a bridge that nobody runs at this moment, although an instance runs others of its
