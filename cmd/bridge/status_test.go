@@ -152,6 +152,28 @@ func TestTopicIsEmptyAgain(t *testing.T) {
 	}
 }
 
+// A topic that was created again with fewer partitions takes no marker: run --once fails as check says, also if it has
+// nothing to deliver.
+func TestTopicHasFewerPartitions(t *testing.T) {
+	t.Parallel()
+	setAll(t, map[string]string{"HTTP_ADDR": "off"})
+	a := fakebroker.Admin(t, deliveredReal(t))
+	deleteTopic(t, a)
+	if _, err := a.CreateTopic(t.Context(), 3, 1, nil, changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"check", "run --once", "status --check"} {
+		code, stdout, stderr := call(t, strings.Fields(verb)...)
+		if said := stdout + stderr; code != exitFailed || !strings.Contains(said, "changes has 3 partitions and had 4") {
+			t.Errorf("%s: exit code %d: %s", verb, code, said)
+		}
+	}
+	if _, err := a.UpdatePartitions(t.Context(), 4, changes); err != nil {
+		t.Fatal(err)
+	}
+	runToEnd(t)
+}
+
 // An idle bridge commits nothing, and says all the same that its progress is gone.
 func TestStateIsDeleted(t *testing.T) {
 	t.Parallel()

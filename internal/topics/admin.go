@@ -145,6 +145,9 @@ func (a *Admin) mend(ctx context.Context, problems []Problem) (remain []Problem,
 // Fit returns a Problem if topics of an earlier start can't hold what is to be written. It creates none of them: their
 // records would be gone. Oldest is the time of the first event that is still to be written.
 func (a *Admin) Fit(ctx context.Context, had map[string]int32, oldest time.Time) error {
+	if _, err := a.recount(ctx, had); err != nil {
+		return err
+	}
 	all, err := Read(ctx, a.admin(), slices.Collect(maps.Keys(had))...)
 	if err != nil {
 		return a.withPartitions(ctx, err, had)
@@ -162,23 +165,12 @@ func (a *Admin) Fit(ctx context.Context, had map[string]int32, oldest time.Time)
 // Recount reads the partitions of topics that had some, and gives the topics of markers as many (I6: no partition
 // misses its marker).
 func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]int32, error) {
-	names := slices.Sorted(maps.Keys(had))
-	counts, err := Count(ctx, a.admin(), names...)
-	if err != nil {
-		return nil, a.withPartitions(ctx, err, had)
-	}
-	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
-		if n < had[topic] {
-			return nil, plain.WithRemedy(
-				fmt.Errorf("topic %s has %s and had %d", topic, plain.Count(n, "partition"), had[topic]),
-				"if it was deleted and created again, its records are gone: "+a.Enlarge(topic, had[topic]))
-		}
-	}
-	if !a.Beside {
-		return counts, nil
+	counts, err := a.recount(ctx, had)
+	if err != nil || !a.Beside {
+		return counts, err
 	}
 	var markers []string
-	for _, name := range names {
+	for name := range had {
 		markers = append(markers, plain.MarkerTopic(name))
 	}
 	have, err := Count(ctx, a.admin(), markers...)
@@ -190,6 +182,22 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 			if err := a.openMarkers(ctx, topic, n); err != nil {
 				return nil, err
 			}
+		}
+	}
+	return counts, nil
+}
+
+// recount reads the partitions of topics that had some, and no fewer.
+func (a *Admin) recount(ctx context.Context, had map[string]int32) (map[string]int32, error) {
+	counts, err := Count(ctx, a.admin(), slices.Sorted(maps.Keys(had))...)
+	if err != nil {
+		return nil, a.withPartitions(ctx, err, had)
+	}
+	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
+		if n < had[topic] {
+			return nil, plain.WithRemedy(
+				fmt.Errorf("topic %s has %s and had %d", topic, plain.Count(n, "partition"), had[topic]),
+				"if it was deleted and created again, its records are gone: "+a.Enlarge(topic, had[topic]))
 		}
 	}
 	return counts, nil
