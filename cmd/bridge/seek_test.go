@@ -241,3 +241,28 @@ func TestCheckAfterAnEarlySeek(t *testing.T) {
 		t.Errorf("with an end before the place: %s", stdout)
 	}
 }
+
+// A seek before the first start to a place that the feed does not have is degraded like a later one, whoever looks, and
+// is no BRIDGE_START.
+func TestEarlySeekBeyondTheFeed(t *testing.T) {
+	t.Parallel()
+	for to, why := range map[string]string{
+		"2021/01/01/0000": "the feed has no segment from 2021/01/01/0000 on, where bridge seek has moved the bridge",
+		"2100-01-01":      "bridge seek has moved the bridge into the future, to 2100-01-01T00:00:00Z",
+	} {
+		clusterFor(t)
+		setAll(t, map[string]string{"LOG_FORMAT": "json", "DEBUG": "report_interval=100ms", "HTTP_ADDR": "off"})
+		if code, _, stderr := call(t, "seek", "--to", to, "--yes", "--force"); code != exitOK {
+			t.Fatal(stderr)
+		}
+		if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, why) {
+			t.Errorf("run --once: exit code %d: %s", code, stderr)
+		}
+		s := statusOf(t)
+		if s.Verdict.Code != status.Degraded || !strings.Contains(s.Verdict.Text, why) ||
+			s.Verdict.Remedy != status.MoveBack {
+			t.Errorf("status: %+v", s.Verdict)
+		}
+		provoke(t, `"verdict":"degraded: `+why, []string{"run"})
+	}
+}

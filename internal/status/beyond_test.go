@@ -90,3 +90,29 @@ func TestBeyondOfAReplay(t *testing.T) {
 		}
 	}
 }
+
+// Before the first start nobody has committed anything, and the place that a seek or BRIDGE_START has chosen counts all
+// the same: it is named, and one in the future is not mended by starting an instance.
+func TestPlaceBeforeTheFirstCommit(t *testing.T) {
+	now := time.Date(2026, 5, 29, 12, 0, 0, 0, time.UTC)
+	later := now.AddDate(4, 0, 0)
+	at := envelope.Timestamp{Wall: later.UnixNano()}
+	started := &offsets.Frontier{Completed: history.Before(at), Start: at.String()}
+	for _, tc := range []struct {
+		state      offsets.State
+		says, back string
+	}{
+		{offsets.State{}, "no instance has delivered anything yet", ""},
+		{offsets.State{Place: "earliest"}, "begin at the oldest segment, where bridge seek has moved the bridge", ""},
+		{offsets.State{Place: "2026/05/29/1100"}, "begin at 2026/05/29/1100, where bridge seek has moved the bridge", ""},
+		{offsets.State{Place: source.SegmentAt(later).String()}, "into the future, to 2030/05/29/1200", MoveBack},
+		{offsets.State{Place: at.String()}, "into the future, to 2030-05-29T12:00:00Z", MoveBack},
+		{offsets.State{Frontier: started}, "BRIDGE_START was in the future, 2030-05-29T12:00:00Z", MoveBack},
+	} {
+		v := Of("b", &tc.state, Group{State: "Empty"}, now).Verdict
+		if v.Code != Nobody || !strings.Contains(v.Text, tc.says) || !strings.HasPrefix(v.Remedy, tc.back) ||
+			!strings.HasSuffix(v.Remedy, "start an instance with bridge run") {
+			t.Errorf("%+v: %+v", tc.state, v)
+		}
+	}
+}

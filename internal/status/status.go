@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -183,6 +184,12 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	s.Lag.Event = since(now, s.Position.Event)
 	f := state.Frontier
 	if f == nil {
+		if place, err := history.ParseTarget(state.Place); err == nil { // a seek has chosen the first start
+			f = new(offsets.Frontier)
+			place.Move(f)
+			s.Position.Seek = f.Seek
+			s.LookBeyond(f, false)
+		}
 		s.Verdict = s.Judge("", s.problems())
 		return s
 	}

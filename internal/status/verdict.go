@@ -152,11 +152,10 @@ func (s *Status) last() (text, do string, failed bool) {
 			last = l.Committed
 		}
 	}
-	if last == nil {
-		return "no instance has delivered anything yet", "", false
+	if text = "no instance has delivered anything yet"; last != nil {
+		text = "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
 	}
-	text = "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
-	if len(s.Errors) > 0 && last.Sub(s.Errors[0].Time) < reported {
+	if len(s.Errors) > 0 && last != nil && last.Sub(s.Errors[0].Time) < reported {
 		why := Problem{s.Errors[0].Error, s.Errors[0].Remedy}.Line()
 		return text + ", and the last error: " + why.Cause, why.Remedy, true
 	}
