@@ -130,4 +130,10 @@ func (m *Monitor) judge(s *Status, connected bool, now time.Time) {
 		s.Problems = append(s.Problems, p.Line())
 	}
 	s.Verdict = s.Judge(starting, problems)
+	// Until lease 0 has looked once, nobody knows what has come meanwhile, as while Kafka was away.
+	l := m.leases[0]
+	if s.Verdict.Text == status.AllWell && l != nil && l.idle.IsZero() && l.commit.IsZero() {
+		s.Verdict = status.Verdict{Code: status.Starting, Text: "starting: the feed is looked at for the first time " +
+			"since the leases were assigned"}
+	}
 }

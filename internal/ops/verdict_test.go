@@ -56,9 +56,16 @@ func TestVerdictAtTheStart(t *testing.T) {
 	m.Joins(nil, 45*time.Second)
 	judged(t, m, "when they are gone", status.Starting, "the instance joins the group")
 	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
-	judged(t, m, "as a member", status.UpToDate, "")
+	judged(t, m, "as a member", status.Starting, "the feed is looked at for the first time")
+	m.Active(0, bridge.Waiting)
+	judged(t, m, "after a look at the feed", status.UpToDate, "")
 	m.Leased(bridge.LeasesLost, []int32{0, 1})
 	judged(t, m, "when it is no member any more", status.Degraded, "not a member of the group")
+	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+	judged(t, m, "as a member again, of a feed that has grown", status.Starting, "the feed is looked at")
+	m.Committed(bridge.Commit{Lease: 0})
+	judged(t, m, "when that is delivered", status.UpToDate, "")
+	m.Leased(bridge.LeasesLost, []int32{0, 1})
 	m.Drain()
 	judged(t, m, "at the end", status.Degraded, "the instance is stopping")
 }
@@ -128,6 +135,7 @@ func TestVerdictOfAnOlderCopy(t *testing.T) {
 		t.Errorf("%+v, newest segment %q, tiles at %v", s.Verdict, s.Position.Newest, begins)
 	}
 	m.Lacks(status.Problem{})
+	m.Active(0, bridge.Waiting)
 	judged(t, m, "when the copy is complete", status.UpToDate, "")
 }
 
@@ -154,6 +162,7 @@ func TestVerdictOfAFailingLease(t *testing.T) {
 	m.Leased(bridge.LeasesAssigned, []int32{0})
 	judged(t, m, "of another instance", status.Degraded, "lease 1 of instance two: damaged")
 	engine.state.Cursors[1].Failing = false
+	m.Active(0, bridge.Waiting)
 	judged(t, m, "when it is over there", status.UpToDate, "")
 	for over, end := range map[string]func(){
 		"drained": func() { m.Active(0, bridge.Drained) },
