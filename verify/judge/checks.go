@@ -264,18 +264,16 @@ func (s *judgedTopic) expect() {
 func (s *judgedTopic) due() {
 	p, c, v := s.pass, s.feed, s.checks.resolved
 	until := p.v.Until
-	// The bridge may have left out segments before its start, or before the target of a seek.
-	from := p.filter.From.Wall
+	from := p.filter.From.Wall // the bridge may have left out segments before its start
 	if p.guess != nil {
 		from = p.guess.first.Wall
-	}
-	if to := p.sought.last.Time(); !to.IsZero() {
-		from = max(from, to.UnixNano())
 	}
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
 	all, ends := true, p.end != (envelope.Timestamp{})
 	for i, f := range p.over {
-		if all = s.delivered(i); !all {
+		began := envelope.Timestamp{Wall: f.segment.Time().UnixNano()}
+		delivered, _ := p.passed.has(f.segment, began, s.delivered(i))
+		if all = delivered; !all && p.passed == nil {
 			break
 		}
 		if f.says.Compare(most) > 0 {
@@ -286,7 +284,7 @@ func (s *judgedTopic) due() {
 			continue // the topic did not exist yet
 		}
 		switch {
-		case s.barred(most), p.sought.leaves(f.segment), f.segment.Time().UnixNano() < from,
+		case !delivered, p.sought.skips(f.segment, f.says, began), s.barred(most), began.Wall < from,
 			until != (envelope.Timestamp{}) && most.Compare(until) > 0:
 			continue
 		case ends && (f.end.UnixNano() > p.end.Wall || i+1 == len(p.over) ||

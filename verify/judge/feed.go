@@ -30,7 +30,8 @@ type feedScan struct {
 	v      *verification
 	filter envelope.Filter
 	dead   *letters
-	sought sought             // what seeks may have skipped
+	passed *passed            // what was delivered, by the state; nil: there is none
+	sought sought             // what seeks may have skipped, by the markers
 	guess  *guess             // of the topic's part of the feed; nil: it is known
 	end    envelope.Timestamp // of what is delivered; zero: there is none
 
@@ -140,6 +141,9 @@ func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTo
 	p.filter, p.of, p.stray = v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To, p.end = v.Feed.End, v.Feed.End
 	if p.filter.From, err = v.start(); err != nil {
+		return err
+	}
+	if p.passed, err = v.state.passed(); err != nil {
 		return err
 	}
 	if p.sought, err = p.seeks(ctx, judged); err != nil {
@@ -392,7 +396,7 @@ type comparison struct {
 	cutAt   map[int32]source.Segment // the first segment left of partitions whose start is deleted
 	fedFrom time.Time                // segments before are not delivered, because a scan shows what they left
 	again   map[int32]*repeated      // what the last seek of a partition has brought again; nil: all
-	first   source.Segment           // with an event for the topic
+	first   source.Segment           // with a delivered event for the topic
 	ends    []int64                  // for each finished segment, how many records there are up to its end
 
 	records int64 // of the feed, which are in the topic if they are delivered
@@ -426,42 +430,47 @@ func (c *comparison) deleted() string {
 	return strings.Join(names, ", ")
 }
 
-// event adds the record of an event. Dead says that it is a dead letter.
-func (c *comparison) event(seg source.Segment, rec *envelope.Record, required, dead bool) {
+// event adds the record of an event. Covered says that the cursors are behind it, and dead that it is a dead letter.
+func (c *comparison) event(seg source.Segment, rec *envelope.Record, covered, dead bool) {
+	p := c.pass
 	c.given++
-	if c.first == (source.Segment{}) {
+	delivered, former := p.passed.has(seg, rec.Updated, covered)
+	if c.first == (source.Segment{}) && delivered {
 		c.first = seg
 	}
-	required = required && (c.pass.v.state != nil || c.upTo != (envelope.Timestamp{})) &&
+	counts := (p.v.state != nil || c.upTo != (envelope.Timestamp{})) &&
 		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
 	scanned := seg.Time().Before(c.fedFrom)
 	if scanned {
-		required = false
+		counts = false
 		c.scanned++
 	}
 	for _, n := range c.counts {
-		if begin, cut := c.cutAt[c.pass.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
-			required = false
+		if begin, cut := c.cutAt[p.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+			counts = false
 			c.before++
 			break
 		}
 	}
-	g, doubtful, skip := c.pass.guess, false, false
+	g, required, doubtful, skip := p.guess, false, false, false
 	before := g != nil && (g.first == (envelope.Timestamp{}) || rec.Updated.Compare(g.first) < 0)
 	early := before && rec.Updated.Compare(g.from) < 0 // BRIDGE_START leaves it out
-	switch skipped := c.pass.sought.skips(seg, c.pass.says, rec.Updated); {
-	case required && dead: // by the bridge, or by somebody else
-		required, doubtful = false, c.pass.dead.Others > 0
-	case required && skipped:
-		required, skip = false, !early
-	case required && before:
-		required, doubtful = false, !early
+	switch {
+	case !counts:
+	case dead: // by the bridge, or by somebody else
+		doubtful = delivered && p.dead.Others > 0
+	case !delivered && p.passed.skips(seg), delivered && p.sought.skips(seg, p.says, rec.Updated):
+		skip = !early
+	case delivered && before:
+		doubtful = !early
+	default:
+		required = delivered
 	}
 	if required {
 		c.must++
 	}
-	once := required && !c.returned(seg, rec.Key)
-	for _, r := range recordsOf(rec, c.pass.v.avro) {
+	once := required && (former || !c.returned(seg, rec.Key))
+	for _, r := range recordsOf(rec, p.v.avro) {
 		switch {
 		case doubtful:
 			c.Doubt(r)

@@ -141,8 +141,7 @@ func (r *Report) fill(t *judgedTopic) {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
 				if state != nil {
-					c.Reason = "no event must be in the topic: " +
-						"by the cursors nothing is delivered (since the last seek, if any)"
+					c.Reason = "no event must be in the topic: by the state nothing is delivered"
 				}
 			}
 			if k.name == "replay" && c.Status == Holds {
@@ -163,7 +162,8 @@ func (r *Report) fill(t *judgedTopic) {
 		}
 		if k.name == "resolved" && state != nil {
 			r.noteSome(counts(state.State).Late, "event",
-				"the bridge counted %s that the service published too late: that breaks \"resolved\"")
+				"the bridge counted %s at or below a marker: those that the service published too late break "+
+					"\"resolved\", those that bridge seek delivers do not")
 		}
 	}
 	r.noteSome(int64(len(t.to)-t.growth.now), "partition",

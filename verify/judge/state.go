@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -200,13 +199,64 @@ func counts(s *offsets.State) (all offsets.Counts) {
 	return all
 }
 
-// sought says which events seeks may have skipped: those may be in a topic or not.
+// passed is which events the bridge has delivered, by its state.
+type passed struct {
+	earlier []stretch      // before seeks
+	now     stretch        // since the last seek, or the start, as far as the cursors are
+	end     source.Segment // of all that
+}
+
+// stretch is a part of the feed, without the events before a time.
+type stretch struct {
+	offsets.Stretch
+	from envelope.Timestamp // zero: none is left out
+}
+
+func (s stretch) has(seg source.Segment, at envelope.Timestamp) bool {
+	return s.Has(seg) && at.Compare(s.from) >= 0
+}
+
+// passed returns nil without a state.
+func (s *progressState) passed() (*passed, error) {
+	if s == nil {
+		return nil, nil
+	}
+	f := s.Frontier
+	p := &passed{end: f.Completed}
+	for _, e := range append(slices.Clone(f.Earlier), offsets.Stretch{After: f.Since, To: endless, From: f.Start}) {
+		from, err := history.ParseStored(e.From)
+		if err != nil {
+			return nil, err
+		}
+		p.earlier = append(p.earlier, stretch{e, from})
+		if e.To != endless && e.To.Compare(p.end) > 0 {
+			p.end = e.To
+		}
+	}
+	last := len(p.earlier) - 1
+	p.earlier, p.now = p.earlier[:last], p.earlier[last]
+	return p, nil
+}
+
+// has reports whether an event was delivered, and whether that was before the last seek only. Covered says that the
+// cursors are behind it.
+func (p *passed) has(seg source.Segment, at envelope.Timestamp, covered bool) (delivered, before bool) {
+	if p == nil || covered && p.now.has(seg, at) {
+		return covered, false
+	}
+	before = slices.ContainsFunc(p.earlier, func(s stretch) bool { return s.has(seg, at) })
+	return before, before
+}
+
+// skips reports whether the bridge is behind an event that was not delivered, as far as it is known.
+func (p *passed) skips(seg source.Segment) bool { return p != nil && seg.Compare(p.end) <= 0 }
+
+// sought says which events seeks may have skipped by the markers, where the state does not know it.
 type sought struct {
-	all   []move             // nil: not all are known
-	holes []offsets.Stretch  // that they have left out by the state, which forgets some of many
+	all   []move
 	start envelope.Timestamp // events before it were left out by the first start; zero: none
-	last  history.Target     // of the last seek
-	at    envelope.Timestamp // of its marker; zero: it repeats none
+	first envelope.Timestamp // marker: segments of earlier ones may be from before the first start; zero: none
+	at    envelope.Timestamp // of the marker of the last seek; zero: it repeats none
 }
 
 // move is a seek.
@@ -217,13 +267,9 @@ type move struct {
 }
 
 // skips reports whether an event may have been skipped. A seek back skips nothing: what was delivered before is still
-// required. If not all seeks are known, an event may have been skipped before the target of the last one, or in a hole.
-// The segment where delivery stood was complete if its own marker, says, was written by then.
+// required. The segment where delivery stood was complete if its own marker, says, was written by then.
 func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
-	if s.all == nil {
-		return s.last.After(seg, at) || s.leaves(seg)
-	}
-	if at.Compare(s.start) < 0 {
+	if at.Compare(s.start) < 0 || says.Compare(s.first) < 0 {
 		return true
 	}
 	for _, m := range s.all {
@@ -235,20 +281,32 @@ func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 	return false
 }
 
-// leaves reports whether seeks have left a segment out, also one that was begun, by the state.
-func (s *sought) leaves(seg source.Segment) bool {
-	return slices.ContainsFunc(s.holes, func(h offsets.Stretch) bool { return h.Has(seg) })
-}
-
-// seeks returns the seeks that the state and the markers name.
+// seeks returns the seeks that markers name. A state knows what was delivered, but not what of that is behind the
+// marker of --until-resolved, and one of an older version does not know what was delivered before a seek.
 func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, err error) {
-	if p.v.state != nil && p.v.state.Frontier.Epoch == 0 {
-		return s, nil
+	v := p.v
+	whole := v.since != nil // a round of --follow ends with what is there, and needs the last seek only
+	if v.state != nil {
+		f := v.state.Frontier
+		knows := f.Since != (source.Segment{}) || f.Earlier != nil || f.Epoch == f.Born
+		if f.Epoch == 0 || knows && v.Until == (envelope.Timestamp{}) {
+			return s, nil
+		}
+		if at, err := history.ParseTime(f.Settings[offsets.FrozenStart]); err == nil && !whole {
+			s.start = at
+		}
 	}
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
 	var at []envelope.Timestamp
 	for _, t := range judged {
-		first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all of them alike
+		first := func(r verify.Record) (more bool) { // a seek marks all partitions alike
+			at, ok := markerTime(&r)
+			if ok && s.first == (envelope.Timestamp{}) && v.state != nil && !whole {
+				s.first = at
+			}
+			end := ok && !whole && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0
+			return r.Partition == 0 && !end
+		}
 		if err := t.readAll(ctx, first); err != nil {
 			return s, err
 		}
@@ -256,51 +314,26 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 			named, at = t.seeks, t.soughtAt
 		}
 	}
-	if p.v.state == nil {
-		s.all, _ = moves(named, at)
-		return s, nil
-	}
-	f := p.v.state.Frontier
-	if f.Seek != nil && !f.Seek.Told {
-		named = append(named[:len(named):len(named)], cmp.Or(f.Seek.From.String(), "-")+" "+f.Seek.To)
-		promised, _ := envelope.ParseTimestamp(f.Resolved) // zero before the first marker
-		at = append(at[:len(at):len(at)], promised)
-	}
 	if len(at) > 0 {
 		s.at = at[len(at)-1]
 	}
-	s.holes = f.Skipped()
-	known, last := moves(named, at)
-	text := cmp.Or(last, f.Start)
-	if f.Seek != nil {
-		text = f.Seek.To
-	}
-	if s.last, err = history.ParseTarget(cmp.Or(text, "earliest")); err != nil {
-		return s, err
-	}
-	start := f.Settings[offsets.FrozenStart]
-	if start != "" && start != "earliest" {
-		if s.start, err = history.ParseTime(start); err != nil {
-			return s, nil // latest: nobody knows any more when that was
-		}
-	}
-	if int64(len(known))+f.Replaced >= f.Epoch { // a repair or a reset has no marker
-		s.all = known
+	if !whole {
+		s.all = moves(named, at)
 	}
 	return s, nil
 }
 
-// moves returns the seeks that markers name, and where the last one went. A text that is none is a fault of its marker.
-func moves(named []string, resolved []envelope.Timestamp) (all []move, last string) {
+// moves returns the seeks that markers name. A text that is none is a fault of its marker.
+func moves(named []string, resolved []envelope.Timestamp) (all []move) {
 	for i, seek := range named {
 		from, to, _ := strings.Cut(seek, " ")
 		at, err := source.ParseSegment(strings.TrimPrefix(from, "-"))
 		target, wrong := history.ParseTarget(to)
 		if err == nil && wrong == nil {
-			all, last = append(all, move{at, target, resolved[i]}), to
+			all = append(all, move{at, target, resolved[i]})
 		}
 	}
-	return all, last
+	return all
 }
 
 // journeys says where seeks went, with times as people write them.
