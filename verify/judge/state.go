@@ -253,10 +253,11 @@ func (p *passed) skips(seg source.Segment) bool { return p != nil && seg.Compare
 
 // sought says which events seeks may have skipped by the markers, where the state does not know it.
 type sought struct {
-	all   []move
-	start envelope.Timestamp // events before it were left out by the first start; zero: none
-	first envelope.Timestamp // marker: segments of earlier ones may be from before the first start; zero: none
-	at    envelope.Timestamp // of the marker of the last seek; zero: it repeats none
+	all []move
+	// Up to the marker of --until-resolved, with a state: the first event and marker. What is before them was
+	// delivered behind that marker, or is lost.
+	start, first envelope.Timestamp
+	at           envelope.Timestamp // of the marker of the last seek; zero: it repeats none
 }
 
 // move is a seek.
@@ -282,32 +283,37 @@ func (s *sought) skips(seg source.Segment, says, at envelope.Timestamp) bool {
 }
 
 // seeks returns the seeks that markers name. A state knows what was delivered, but not what of that is behind the
-// marker of --until-resolved, and one of an older version does not know what was delivered before a seek.
+// marker of --until-resolved, and one of an older version does not know what was delivered before a seek. A round of
+// --follow ends with what is there, and needs the last seek only.
 func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, err error) {
-	v := p.v
-	whole := v.since != nil // a round of --follow ends with what is there, and needs the last seek only
+	v, until := p.v, false
 	if v.state != nil {
 		f := v.state.Frontier
 		knows := f.Since != (source.Segment{}) || f.Earlier != nil || f.Epoch == f.Born
 		if f.Epoch == 0 || knows && v.Until == (envelope.Timestamp{}) {
 			return s, nil
 		}
-		if at, err := history.ParseTime(f.Settings[offsets.FrozenStart]); err == nil && !whole {
-			s.start = at
-		}
+		until = v.since == nil && v.Until != (envelope.Timestamp{})
+	}
+	if until {
+		s.start, s.first = v.Until, v.Until
 	}
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
 	var at []envelope.Timestamp
 	for _, t := range judged {
-		first := func(r verify.Record) (more bool) { // a seek marks all partitions alike
-			at, ok := markerTime(&r)
-			if ok && s.first == (envelope.Timestamp{}) && v.state != nil && !whole {
-				s.first = at
+		if err := t.readAll(ctx, func(r verify.Record) (more bool) {
+			if !until {
+				return r.Partition == 0 // a seek marks all of them alike
 			}
-			end := ok && !whole && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0
-			return r.Partition == 0 && !end
-		}
-		if err := t.readAll(ctx, first); err != nil {
+			at, marks := markerTime(&r)
+			switch {
+			case marks:
+				s.first = earlier(s.first, at)
+			case !r.Scanned():
+				s.start = earlier(s.start, timeOf(&r))
+			}
+			return !marks || at.Compare(v.Until) < 0
+		}); err != nil {
 			return s, err
 		}
 		if len(t.seeks) > len(named) {
@@ -317,10 +323,14 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 	if len(at) > 0 {
 		s.at = at[len(at)-1]
 	}
-	if !whole {
+	if v.since == nil {
 		s.all = moves(named, at)
 	}
 	return s, nil
+}
+
+func earlier(a, b envelope.Timestamp) envelope.Timestamp {
+	return slices.MinFunc([]envelope.Timestamp{a, b}, envelope.Timestamp.Compare)
 }
 
 // moves returns the seeks that markers name. A text that is none is a fault of its marker.
