@@ -74,5 +74,5 @@ func TestDeletedTopicShows(t *testing.T) {
 	}
 	await(t, "it says that the records are gone", func() bool {
 		return strings.Contains(verdict().Text, "topic changes was deleted and created again, and its records are gone")
-	})
+	}) // also if the first look came when the topic was gone: see Reader.Gone
 }

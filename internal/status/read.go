@@ -205,6 +205,7 @@ func (r *Reader) emptied(ctx context.Context, s *Status, listed kadm.TopicDetail
 			empty = empty && end.Offset == 0
 		}
 		if empty {
+			r.ids[name] = kadm.TopicID{0xff} // that of the topic that is gone is unknown, and no later look may miss it
 			return Problem{Cause: "topic " + name + " is empty, although records were delivered to it: it was " +
 				"deleted and created again", Remedy: afresh}
 		}
