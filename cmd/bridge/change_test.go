@@ -105,9 +105,10 @@ func TestNoForceWithoutFence(t *testing.T) {
 	})
 	setenv(t, "BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
 	code, _, stderr := call(t, "reset", "--yes", "--force")
+	_, _, first := call(t, "reset", "--yes")
 	stop()
 	<-ended
-	if code != exitFailed || !strings.Contains(stderr, "without transactions") {
+	if code != exitFailed || first != stderr || !strings.Contains(stderr, "without transactions") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if !statusOf(t).Started {

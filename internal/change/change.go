@@ -157,20 +157,18 @@ func (p *Plan) allowed(force bool) error {
 	if len(p.Members) == 0 {
 		return nil
 	}
-	members := strings.Join(p.Members, ", ")
-	if !force {
-		return fmt.Errorf("group %s has live members (%s): stop them and wait for BRIDGE_SESSION_TIMEOUT "+
-			"(a killed instance stays a member until then), or add --force", p.Name, members)
+	why, do := "", "stop them and wait for BRIDGE_SESSION_TIMEOUT (a killed instance stays a member until then)"
+	switch {
+	case p.missing:
+		why = ", which still use the deleted topic " + p.reader.Topic
+	case p.delivery != "exactly_once":
+		why = ", and without transactions nothing stops them from writing"
+	case force:
+		return nil
+	default:
+		do += ", or add --force"
 	}
-	if p.missing {
-		return fmt.Errorf("group %s has live members (%s), which still use the deleted topic %s: stop them",
-			p.Name, members, p.reader.Topic)
-	}
-	if p.delivery != "exactly_once" {
-		return fmt.Errorf("group %s has live members (%s), and without transactions nothing stops them from writing: "+
-			"stop them", p.Name, members)
-	}
-	return nil
+	return fmt.Errorf("group %s has live members (%s)%s: %s", p.Name, strings.Join(p.Members, ", "), why, do)
 }
 
 func (p *Plan) add(what, before, after string) {
