@@ -97,13 +97,18 @@ func (c *census) comparable() error {
 			return plain.SettingsErrorf("--account: %s", not.why)
 		}
 	}
-	f := v.state.Frontier
+	f, began := v.state.Frontier, ""
+	if all := f.Delivered(); f.Epoch == 0 {
+		began = f.Start
+	} else if f.Scan == nil && len(all) > 0 && all[0].After != (source.Segment{}) {
+		began = "a segment behind " + all[0].After.String()
+	}
 	switch {
 	case f.Scan.Active() && f.Scan.Initial:
 		return plain.SettingsErrorf("--account: the initial scan %s is not complete: wait for it", f.Scan.ID)
-	case f.Start != "" && f.Epoch == 0:
+	case began != "":
 		return plain.SettingsErrorf("--account: the bridge began at %s without a scan: blobs that were written before "+
-			"are not in the topic", f.Start)
+			"are not in the topic", began)
 	}
 	for _, s := range c.judged {
 		for p, from := range s.from {

@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
+	"blobfeed/source"
 	"blobfeed/source/inventory"
 )
 
@@ -263,9 +264,13 @@ func TestCensusUnusable(t *testing.T) {
 		"names a directory":     func(v *verification, _ *copied) { v.Feed.Inventory = nil },
 		"has stored anything":   func(_ *verification, c *copied) { c.states = nil },
 		"retention has deleted": func(_ *verification, c *copied) { c.topics[written].from[1] = 3 },
-		"without a scan": func(_ *verification,
-			c *copied) {
+		"began at 1.0000000000 without a scan": func(_ *verification, c *copied) {
 			c.states[stateTopic].Frontier.Start = "1.0000000000"
+		},
+		"began at a segment behind 20": func(_ *verification, c *copied) { // by a seek before the first start
+			f := c.states[stateTopic].Frontier
+			f.Epoch, f.Scan, f.Completed = 1, nil, source.SegmentAt(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
+			f.Since = source.Before(f.Completed)
 		},
 		"is not complete": func(_ *verification,
 			c *copied) {
