@@ -42,7 +42,7 @@ func blobPath(text string) string {
 	return strings.TrimPrefix(text, "/")
 }
 
-func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.Writer) error {
+func findVerb(ctx context.Context, env config.Env, args []string, stdout, stderr io.Writer) error {
 	usage := "CONTAINER/PATH | --id EVENT_ID [--from TIME|SEGMENT] [--to TIME] [--value] [--output text|json]"
 	fs := flags(env, "find", usage, stdout, func(w io.Writer) { fmt.Fprint(w, findHelp) })
 	var q find.Query
@@ -110,9 +110,16 @@ func findVerb(ctx context.Context, env config.Env, args []string, stdout, _ io.W
 		}
 		return showFound(stdout, f, asJSON, *value)
 	})
+	damage := finder.Damage
+	if err == nil && damage != nil && n > 0 {
+		fmt.Fprintf(stderr, "note: the feed is damaged at %s, offset %d: events in that place are not shown; with "+
+			"BRIDGE_ON_ERROR=dead_letter, topic %s has its bytes\n", damage.Blob, damage.Offset, finder.Letters)
+	}
 	switch {
 	case err != nil:
 		return err
+	case n == 0 && damage != nil:
+		return damage
 	case missing > 0:
 		return fmt.Errorf("missing from the topic: %s of %d", plain.Count(missing, "event"), n)
 	case n == 0:

@@ -312,9 +312,14 @@ func TestFindBehindDamage(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := call(t, "find", "--id", header(last, "ce_id"))
-	if code != exitFailed || !strings.Contains(stdout, "\n  position  "+header(last, "position")+"\n") ||
-		!strings.Contains(stdout, "\n  record    topic ") || !strings.Contains(stderr, "the block can't be ") {
+	if code != exitOK || !strings.Contains(stdout, "\n  position  "+header(last, "position")+"\n") ||
+		!strings.Contains(stdout, "\n  record    topic ") ||
+		!strings.Contains(stderr, "damaged at log/00/2020/05/27/1500/00000.avro, offset 2434: events in that place are") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "find", "--id", "none"); code != exitFailed ||
+		!strings.Contains(stderr, "the block can't be ") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 

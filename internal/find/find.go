@@ -81,15 +81,16 @@ type Finder struct {
 	Letters string
 	Values  bool // keep the values of records
 
-	damage error // the first, which an event may be behind; nil: there is none
+	// Damage is the first that Find has met, which may hide events; nil: there is none.
+	Damage *source.DamageError
 }
 
 // atOnce is how many events are looked for in one read of a topic. They take some 10 MB, and their values as much again
 // or more.
 const atOnce = 20_000
 
-// Find calls show for each event of the query, in the order of the feed, shard by shard. It continues behind damage,
-// and returns that at the end. Events share a read of their topic: each may be anywhere in it.
+// Find calls show for each event of the query, in the order of the feed, shard by shard. It continues behind damage.
+// Events share a read of their topic: each may be anywhere in it.
 func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) error {
 	var all []*Found
 	answer := func() error {
@@ -111,7 +112,7 @@ func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) err
 		}
 		return answer()
 	})
-	return cmp.Or(err, answer(), f.damage)
+	return cmp.Or(err, answer()) // also what is before an error
 }
 
 // events calls show for each event of the query, with its fate if that does not depend on a topic.
@@ -163,7 +164,7 @@ func (f *Finder) shard(
 			if failed != nil || !known {
 				return cmp.Or(failed, err)
 			}
-			f.damage = cmp.Or(f.damage, err)
+			f.Damage = cmp.Or(f.Damage, d)
 			r.Skip(loss)
 			next = r.Position()
 		} else if err != nil {
