@@ -13,6 +13,20 @@ import (
 	"blobfeed/internal/testing/feedsim"
 )
 
+// A replay brings the events of all topics of a template into one topic.
+func TestVerifyReplayOfATemplate(t *testing.T) {
+	t.Parallel()
+	delivered(t, "../../testdata/real-2020", "TOPIC=tpl.{container}")
+	const from, to = "2020-01-20T00:00:00Z", "2020-05-29T18:00:00Z"
+	if code, _, stderr := call(t, "replay", "--from", from, "--to", to, "--topic", "again"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); code != exitOK ||
+		!strings.Contains(stdout, "holds        replay ") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // The topic of a replay is judged by the interval that the replay recorded. Once its state is deleted, the settings may
 // be those of the live bridge: what the topic has from its first event on is judged, and that its start is unknown is
 // no fault.

@@ -34,6 +34,12 @@ func (v *verification) readState(ctx context.Context) (*progressState, error) {
 	}
 	if v.Topic != "" {
 		names = append(names, setup.ReplayName(v.Name, v.Topic))
+		if !v.Topics.Names.Meets(v.Topic) { // the template makes no such topic, so a replay of all topics may have
+			var err error
+			if v.Topics.Names, err = envelope.NewTopics(v.Topic, v.Account); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, name := range names {
 		s, err := v.cluster.state(ctx, plain.StateTopic(name))
