@@ -118,6 +118,20 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 	}
 }
 
+// Without markers nothing announces the repeats of a seek.
+func TestSeekWithoutMarkers(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	setenv(t, "BRIDGE_RESOLVED_TO", "off")
+	runToEnd(t)
+	for to, says := range map[string]bool{"2020/05/29/1600": true, "2021/01/01/0000": false} {
+		code, stdout, stderr := call(t, "seek", "--to", to)
+		if code != exitOK || strings.Contains(stdout, "bridge verify takes them for faults") != says {
+			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
+		}
+	}
+}
+
 // A place that the feed does not have yet looks like one where all is delivered, so that a typing error in the year stops
 // delivery unseen: it is refused, and degraded where somebody insists.
 func TestSeekBeyondTheFeed(t *testing.T) {

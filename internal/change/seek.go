@@ -115,6 +115,9 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 		(before.Current != source.Segment{} || slices.ContainsFunc(before.Delivered(), again)) {
 		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()),
 			until.Format(time.RFC3339Nano))
+		if before.Settings[offsets.FrozenMarkers] == envelope.MarkersOff.String() {
+			p.note("With BRIDGE_RESOLVED_TO=off no marker announces them: bridge verify takes them for faults.")
+		}
 	}
 	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
 	promised, err := envelope.ParseTimestamp(before.Resolved)
