@@ -143,10 +143,14 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 		t.Errorf("it waited for a scan that was cancelled: %+v", r)
 	}
 	says("scan --container photos", "the next start carries it out")
+	code, _, stderr := call(t, "scan", "--sweep")
+	if code != exitFailed || !strings.Contains(stderr, " is requested and has not begun: start an instance, or") {
+		t.Errorf("a second request: exit code %d: %s", code, stderr)
+	}
 	says("scan --cancel", " cancelled; no instance had begun it\n")
 	runToEnd(t)
 	says("status", "scan      scan with sweep ", ": complete, 39 rows, 0 deletions")
-	code, _, stderr := call(t, "scan", "--cancel")
+	code, _, stderr = call(t, "scan", "--cancel")
 	if code != exitFailed || !strings.Contains(stderr, "no scan is under way") {
 		t.Errorf("a second cancel: exit code %d: %s", code, stderr)
 	}

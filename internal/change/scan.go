@@ -142,6 +142,9 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 	case f.Scan.Active():
 		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
 			f.Scan.ID)
+	case state.Requested() != nil: // a later request would take its place
+		return "", fmt.Errorf("scan %s is requested and has not begun: start an instance, or cancel it with "+
+			"bridge scan --cancel", state.Requested().ID)
 	case f.Ended && f.Scan != nil && f.Scan.Only:
 		return "", errors.New("the bridge has exported the account (BRIDGE_INITIAL_SCAN=only) and does nothing more: " +
 			"to export again, use bridge reset, or another BRIDGE_NAME and BRIDGE_TOPIC")
