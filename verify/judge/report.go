@@ -158,7 +158,8 @@ func (r *Report) fill(t *judgedTopic) {
 			continue
 		}
 		if k.name == "replay" {
-			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
+			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it; " +
+				"if a filter has changed since, compare what was written before with the former settings (--config)")
 		}
 		if k.name == "resolved" && state != nil {
 			r.noteSome(counts(state.State).Late, "event",
