@@ -43,12 +43,15 @@ func (r *rules) barred(f *offsets.Frontier, at envelope.Timestamp) bool {
 }
 
 // promise returns what is resolved when the segment of m is complete, and before was promised earlier. Ends says that
-// nothing follows: nothing above the end was written, and nothing more comes.
+// nothing follows: nothing above the end was written, and nothing more comes. A seek may repeat the end.
 func (r *rules) promise(m source.Manifest, before envelope.Timestamp, ends bool) envelope.Timestamp {
-	if ends && r.end.Compare(before) > 0 {
-		return r.end
+	switch {
+	case !ends:
+		return resolved.After(m, r.slack, before)
+	case r.end.Compare(before) < 0:
+		return before
 	}
-	return resolved.After(m, r.slack, before)
+	return r.end
 }
 
 // passes puts into f that the segment of m is complete. Marker is the time of the marker behind it, zero if none may be

@@ -118,6 +118,32 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 	}
 }
 
+// A seek back behind the end repeats the marker of the end: none is above it, as events above it are left out.
+func TestSeekBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	setenv(t, "BRIDGE_END_TIME", "2020-05-29T17:00:05Z") // in a segment
+	runToEnd(t)
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/1600", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	runToEnd(t)
+	end := map[int32]string{}
+	for _, r := range read(t, c, changes) {
+		if at := header(r, "resolved"); at != "" {
+			end[r.Partition] = at
+		}
+	}
+	for p, at := range end {
+		if !strings.HasPrefix(at, "1590771605000000000.") {
+			t.Errorf("the last marker of partition %d is %s", p, at)
+		}
+	}
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK || len(end) == 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // Without markers nothing announces the repeats of a seek.
 func TestSeekWithoutMarkers(t *testing.T) {
 	t.Parallel()
