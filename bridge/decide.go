@@ -57,6 +57,9 @@ func (r *rules) promise(m source.Manifest, before envelope.Timestamp, ends bool)
 // passes puts into f that the segment of m is complete. Marker is the time of the marker behind it, zero if none may be
 // written.
 func (r *rules) passes(f *offsets.Frontier, m source.Manifest, marker envelope.Timestamp) {
+	if f.Seek != nil { // retention may have deleted the segments between its place and this one
+		f.Since = source.Before(m.Segment)
+	}
 	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
 	if marker != (envelope.Timestamp{}) {
 		f.Resolved = marker.String()

@@ -107,14 +107,21 @@ func TestSeekSkips(t *testing.T) {
 	}
 	seek("2026/01/01/0500")
 	must(t, runOnce(t, o))
-	all := awaitState(t, o, "the last segment is delivered", func(s *offsets.State) bool {
-		return s.Frontier != nil && s.Frontier.Completed.String() == "2026/01/01/0500"
-	})
-	const want = "[{2026/01/01/0059 2026/01/01/0200 } {2026/01/01/0459 2026/01/01/0500 }], " +
-		"[{2026/01/01/0200 2026/01/01/0459 }]"
-	if got := fmt.Sprintf("%v, %v", all.Frontier.Delivered(), all.Frontier.Skipped()); got != want {
-		t.Errorf("%s, want %s", got, want)
+	is := func(epoch int64, want string) {
+		t.Helper()
+		f := awaitState(t, o, "the last segment is delivered", func(s *offsets.State) bool {
+			return s.Epoch == epoch && s.Frontier != nil && s.Frontier.Completed.String() == "2026/01/01/0500"
+		}).Frontier
+		if got := fmt.Sprintf("%v, %v", f.Delivered(), f.Skipped()); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
+	is(3, "[{2026/01/01/0059 2026/01/01/0200 } {2026/01/01/0459 2026/01/01/0500 }], "+
+		"[{2026/01/01/0200 2026/01/01/0459 }]")
+	seek("2026/01/01/0230") // where the feed has no segment, as where retention has deleted it
+	must(t, runOnce(t, o))
+	is(4, "[{2026/01/01/0059 2026/01/01/0200 } {2026/01/01/0259 2026/01/01/0500 }], "+
+		"[{2026/01/01/0200 2026/01/01/0259 }]")
 }
 
 // A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and
