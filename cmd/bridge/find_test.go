@@ -340,10 +340,18 @@ func TestFindWithoutProgress(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	found("after a reset")
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitSettings ||
+		!strings.Contains(stderr, "bridge b has delivered nothing since its reset") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 	if _, err := fakebroker.Admin(t, c).DeleteTopics(t.Context(), "b.offsets"); err != nil {
 		t.Fatal(err)
 	}
 	found("without the state")
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitSettings ||
+		!strings.Contains(stderr, "no bridge of the name b has stored anything") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }
 
 // A path with more events than are looked for at once: each is shown once, in the order of the feed.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (ck *checker) place() string {
 
 // start describes where a first start begins, and warns if it would deliver nothing there.
 func (ck *checker) start(ctx context.Context) string {
-	start := ck.bridge.Records.Frozen[offsets.FrozenStart]
+	start := cmp.Or(ck.bridge.Records.Frozen[offsets.FrozenStart], "earliest")
 	if place := ck.place(); place != "" {
 		return ck.sought(ctx, place)
 	}

@@ -95,6 +95,10 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 	if named {
 		return nil
 	}
+	if s, err := v.cluster.state(ctx, plain.StateTopic(v.Name)); s != nil && err == nil {
+		return plain.SettingsErrorf("bridge %s has delivered nothing since its reset, or a seek before its start: run "+
+			"it first, or judge what the topic has with --topic %s", v.Name, v.Topic)
+	}
 	return plain.SettingsErrorf("no bridge of the name %s has stored anything about topic %s on these brokers: "+
 		"check BRIDGE_NAME, BRIDGE_TOPIC and BRIDGE_KAFKA_BROKERS, or judge a copy with --topic %[2]s", v.Name, v.Topic)
 }
