@@ -328,7 +328,7 @@ func (f *Finder) leftOut(ev *ocf.Event) string {
 		{"BRIDGE_START", envelope.Filter{From: f.start()}},
 	} {
 		if match, err := only.filter.Match(ev); err == nil && !match {
-			return only.setting + " leaves it out"
+			return only.setting + " leaves it out (what was delivered before it changed is not looked for)"
 		}
 	}
 	if !f.Bridge.Records.Events.Emits(envelope.Classify(ev)) {
