@@ -275,12 +275,12 @@ func (f *Frontier) Delivered() (all []Stretch) {
 }
 
 // Skipped returns the stretches that seeks have left out: the holes in what is delivered, and the one before the place
-// of a seek behind which nothing is delivered yet.
+// of a seek behind which nothing is delivered yet. From is that of what follows.
 func (f *Frontier) Skipped() (all []Stretch) {
 	var last source.Segment
-	for i, next := range append(f.Delivered(), Stretch{After: f.Since, To: f.Since}) {
+	for i, next := range append(f.Delivered(), Stretch{f.Since, f.Since, f.Start}) {
 		if i > 0 && next.After.Compare(last) > 0 {
-			all = append(all, Stretch{After: last, To: next.After})
+			all = append(all, Stretch{last, next.After, next.From})
 		}
 		if next.To.Compare(last) > 0 {
 			last = next.To

@@ -147,8 +147,10 @@ func sceneOf(name string) *scene {
 			}
 			s.Requested("read", 403, time.Millisecond, 0, nil)
 		})
-	case "kafka-down": // after a seek that has skipped three segments
-		s.state.Frontier.Since = source.Before(source.SegmentAt(sceneHour.Add(-8 * time.Hour)))
+	case "kafka-down": // after a seek that has skipped three segments, and a half
+		began := sceneHour.Add(-8*time.Hour + 30*time.Minute)
+		s.state.Frontier.Since = source.SegmentAt(began.Add(-76 * time.Minute))
+		s.state.Frontier.Start = fmt.Sprintf("%d.0000000000", began.UnixNano())
 		s.state.Frontier.Earlier = []offsets.Stretch{{To: source.SegmentAt(sceneHour.Add(-12 * time.Hour))}}
 		s.run(sceneTime.Add(-40*time.Second), live)
 		s.run(sceneTime, func(float64) {

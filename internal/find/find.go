@@ -295,8 +295,8 @@ func (f *Finder) skipped(e *Found) string {
 	front := f.State.Frontier
 	for _, s := range front.Skipped() {
 		if s.Has(e.segment) {
-			return fmt.Sprintf("bridge seek has skipped the segments after %s and before %s", s.After,
-				source.SegmentAt(s.To.Time().Add(time.Minute)))
+			next := cmp.Or(status.Place(s.From), source.SegmentAt(s.To.Time().Add(time.Minute)).String())
+			return fmt.Sprintf("bridge seek has skipped the segments after %s and before %s", s.After, next)
 		}
 	}
 	all := append(front.Delivered(), offsets.Stretch{After: front.Since, To: front.At(), From: front.Start})

@@ -7,23 +7,25 @@ const segmentName = t => stamp(t, 0).replace(/[- ]/g, '/').replace(':', '');
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
 const fates = { // in the order in which a tile of many has them
-  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', skipped: 'skipped by a seek', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
+  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', skipped: 'skipped by a seek', partly: 'left out in part', gap: 'lost: deleted undelivered', current: 'being delivered', failing: 'failing',
   bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
 const fateOf = f => f === 'current' && shown && { up_to_date: 'open, delivered so far', degraded: 'current' }[shown.verdict.code] || fates[f];
-const rare = ['gap', 'skipped', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
+const rare = ['gap', 'skipped', 'partly', 'current', 'failing', 'bundled', 'overdue']; // one of them in a month must be seen
 
 // within reports whether a segment that begins then is in a stretch.
 const within = (s, begin) => begin > (segmentTime(s.after) ?? -Infinity) && begin <= segmentTime(s.to);
+const timeOf = updated => updated ? +updated.slice(0, -20) : null; // in seconds
 // fateBy returns what says what became of a segment.
 function fateBy(s, all) {
   const p = s.position, current = segmentTime(p.current), completed = segmentTime(p.completed) ?? -Infinity;
   const among = (all, begin) => (all || []).some(s => within(s, begin));
+  const whole = begin => p.delivered.some(s => within(s, begin) && !(begin < timeOf(s.from))); // a stretch may begin at a time
   const bundle = !p.current && s.progress && s.progress.phase === 'catching up' ? all.find(b => b > completed) : null;
   const fails = (s.leases || []).some(l => (l.failing || l.state === 'stuck') && (!l.segment || l.segment === p.current || bundle));
   return begin => feed.lost.some(l => begin >= l.from && begin < l.to) ? 'gap'
     : begin === current ? fails ? 'failing' : p.open_since ? 'overdue' : 'current'
-    : begin <= completed ? begin < feed.oldest ? 'deleted' : among(p.delivered, begin) ? 'delivered' : among(p.skipped, begin) ? 'skipped' : 'omitted'
+    : begin <= completed ? begin < feed.oldest ? 'deleted' : among(p.delivered, begin) ? whole(begin) ? 'delivered' : 'partly' : among(p.skipped, begin) ? 'skipped' : 'omitted'
     : begin < feed.oldest ? 'gap' : begin === bundle ? fails ? 'failing' : 'bundled' : 'waiting';
 }
 function rect(cls, x, width, title) {
@@ -50,7 +52,7 @@ function drawPosition(s) {
     ...(ahead ? [['still ahead', span(ahead)]] : []),
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
     ...(p.headroom_seconds == null ? [] : [['older history held', span(p.headroom_seconds)]]), ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
-    ...(p.skipped || []).filter(s => feed && feed.begins.some(b => within(s, b))).map(s => ['skipped by a seek', `after ${s.after}, before ${segmentName(segmentTime(s.to) + 60)}`]),
+    ...(p.skipped || []).filter(s => feed && feed.begins.some(b => within(s, b))).map(s => ['skipped by a seek', `after ${s.after}, before ${s.from ? stamp(timeOf(s.from), 0) : segmentName(segmentTime(s.to) + 60)}`]),
   ]);
 }
 function drawRibbon(s) {

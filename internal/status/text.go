@@ -46,7 +46,7 @@ func (s *Status) Text() string {
 			b.WriteString(", after a seek to " + Place(p.Seek.To))
 		}
 		for i, s := range p.Skipped {
-			next := source.SegmentAt(s.To.Time().Add(time.Minute))
+			next := cmp.Or(Place(s.From), source.SegmentAt(s.To.Time().Add(time.Minute)).String())
 			b.WriteString([]string{"\nskipped   by bridge seek, what the feed has ", "; "}[min(i, 1)])
 			fmt.Fprintf(&b, "after %s and before %s", s.After, next)
 		}
