@@ -84,12 +84,13 @@ type lease struct {
 	errors   int // in a row
 	err      *offsets.Failure
 	failing  *offsets.Failure // nil when it is over
+	fenced   bool             // failing is of the lease itself, so a commit ends it
 }
 
 // committed takes note of a commit.
 func (own *lease) committed(now time.Time) {
 	own.commit, own.since, own.errors, own.err = now, now, 0, nil
-	if own.failing != nil && now.Sub(own.failing.Time) > lasting {
+	if own.failing != nil && (own.fenced || now.Sub(own.failing.Time) > lasting) {
 		own.failing = nil // else it may be of another shard, which is retried
 	}
 }
@@ -276,7 +277,7 @@ func (m *Monitor) Failed(p int32, err error) {
 		m.trouble = met
 	}
 	if l := m.leases[p]; l != nil {
-		l.failing = &met
+		l.failing, l.fenced = &met, f.Class == "fenced"
 		if l.activity == bridge.Drained && l.errors == 0 {
 			l.since = met.Time // it can't look for more from now on
 		}

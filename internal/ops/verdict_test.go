@@ -29,6 +29,25 @@ func judged(t *testing.T, m *Monitor, when, code, says string) {
 	}
 }
 
+// A lease that was fenced, as by a seek, is well again when it commits. An error of a shard may last beside commits.
+func TestCommitEndsAFence(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		fails bool
+	}{{fmt.Errorf("committing: %w", offsets.ErrFenced), false}, {errors.New("no route to host"), true}} {
+		m, engine, _ := watching(t)
+		engine.state = state(nil, nil)
+		m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+		m.BrokerAnswered()
+		m.Active(0, bridge.Working)
+		m.Failed(0, c.err)
+		m.Completed(bridge.Completion{})
+		if l := m.Snapshot().Leases[0]; l.Failing != c.fails {
+			t.Errorf("%v: it is failing after a commit: %t", c.err, l.Failing)
+		}
+	}
+}
+
 // An instance that starts says what it waits for, and why it does not get it.
 func TestVerdictAtTheStart(t *testing.T) {
 	m, engine, now := watching(t)
