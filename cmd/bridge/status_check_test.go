@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,28 @@ func TestStatusCheck(t *testing.T) {
 	if code, _, stderr := call(t, "status", "--check", "--watch", "1s"); code != exitUsage ||
 		!strings.Contains(stderr, "remove --watch") {
 		t.Errorf("with --watch: exit code %d: %s", code, stderr)
+	}
+}
+
+// A copy of the feed that grows after run --once is to be delivered.
+func TestStatusOfAGrownCopy(t *testing.T) {
+	t.Parallel()
+	clusterFor(t)
+	var segment, held string
+	copied(t, func(dir string) error {
+		segment, held = filepath.Join(dir, "idx/segments/2020/05/29/2100"), filepath.Join(dir, "held")
+		return os.Rename(segment, held)
+	})
+	runToEnd(t)
+	if code, stdout, _ := call(t, "status", "--check"); code != exitOK || !strings.HasPrefix(stdout, "up to date") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	if err := os.Rename(held, segment); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed || strings.Contains(stdout, "all is delivered") ||
+		!strings.Contains(stdout, ", and the feed has later segments, from 2020/05/29/2100 on\n-> start an instance") {
+		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }
 

@@ -75,6 +75,10 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 	if older := r.Older(ctx, s); older.Cause != "" {
 		s.Lacks(older)
 		s.Verdict = s.Judge("", s.problems())
+	} else if next := r.grown(ctx, s); next != (source.Segment{}) {
+		s.Position.Once = nil
+		s.Verdict = s.Judge("", s.problems())
+		s.Verdict.Text += ", and the feed has later segments, from " + next.String() + " on"
 	}
 	gone := r.Gone(ctx, s)
 	switch nobody := s.Verdict.Code == Nobody; {
@@ -139,6 +143,16 @@ func continueAt(from string) string {
 
 // mostLooked bounds a look at the topics of a template.
 const mostLooked = 100
+
+// grown returns the first segment that a copy of the feed has got since run --once delivered everything; zero if there
+// is none.
+func (r *Reader) grown(ctx context.Context, s *Status) source.Segment {
+	if r.Copy == nil || s.Position.Once == nil || s.frontier == nil || s.frontier.Feed != r.CopyID || s.frontier.Ended {
+		return source.Segment{}
+	}
+	next, _, _ := history.New(r.Copy, 0).Next(ctx, s.frontier.At()) // an error is for who delivers it
+	return next
+}
 
 // Gone returns which topic of the bridge does not exist any more, or which topic of records is another one: with fewer
 // partitions, without a record although there were some, or with another id than at the first call. If the brokers do
