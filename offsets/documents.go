@@ -196,7 +196,7 @@ type Frontier struct {
 	Leases    int            `json:"leases,omitempty"`
 	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
 	// Since is what Completed was at the start or behind the last seek, and Earlier is what was delivered before that.
-	// For operators: see Delivered.
+	// The bridge derives nothing from them; status, find and verify do: see Delivered.
 	Since   source.Segment `json:"since,omitzero"`
 	Earlier []Stretch      `json:"earlier,omitempty"`
 	Current source.Segment `json:"current"` // the one being delivered; none while the feed has no later one

@@ -195,8 +195,8 @@ func TestReplayAvroKeys(t *testing.T) {
 	}
 }
 
-// A replay of times after the newest segment says so in the words of its flags, and names a way out that leaves the live
-// bridge where it is.
+// A replay of times after the newest segment says so in the words of its flags. The way out that it names leaves the
+// live bridge where it is.
 func TestReplayBehindTheFeed(t *testing.T) {
 	t.Parallel()
 	clusterFor(t)

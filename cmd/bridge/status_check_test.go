@@ -54,7 +54,8 @@ func TestStatusOfAGrownCopy(t *testing.T) {
 	if err := os.Rename(held, segment); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed || strings.Contains(stdout, "all is delivered") ||
+	code, stdout, _ := call(t, "status", "--check")
+	if code != exitFailed || strings.Contains(stdout, "all is delivered") ||
 		!strings.Contains(stdout, ", and the feed has later segments, from 2020/05/29/2100 on\n-> start an instance") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}

@@ -296,7 +296,8 @@ func (s *scene) records(lease int32, age time.Duration) *pipeline.Recent {
 	r := new(pipeline.Recent)
 	for i, path := range [][]string{
 		{"invoices/2026/INV-1042, page 1.pdf", "photos/2026/summer/IMG_4587.jpg", "uploads/video-21.mp4.part"},
-		{"reports/2026/sales by region.csv", "$web/index.html", "backups/db.20260131130031.20260131130032.full.20260131130033.bak"},
+		{"reports/2026/sales by region.csv", "$web/index.html",
+			"backups/db.20260131130031.20260131130032.full.20260131130033.bak"},
 		{"videos/2026/video-21.mp4", "photos/originals/2026/01/31/cat-on-the-roof.jpg", "invoices/2026/INV-1043.pdf"},
 	}[lease] {
 		at := 2*lease + int32(i%2)

@@ -89,9 +89,9 @@ func TestVerdictAtTheStart(t *testing.T) {
 	judged(t, m, "at the end", status.Degraded, "the instance is stopping")
 }
 
-// A place in the future is degraded at once. Whether the feed has one in the past is known when the owner of lease 0 has
-// looked there, not before, and not because it has looked elsewhere; until then nothing is up to date. The minute before
-// the place is no segment, so it is not the newest one.
+// A place in the future is degraded at once. Whether the feed has one in the past is known when the owner of lease 0
+// has looked there, not before, and not because it has looked elsewhere. Until then nothing is up to date. The minute
+// before the place does not name a segment, so it is not the newest one.
 func TestVerdictAfterASeek(t *testing.T) {
 	const years = 4 * 365 * 24 * time.Hour
 	for to, before := range map[time.Duration]string{years: status.Degraded, -time.Hour: status.Starting} {

@@ -75,7 +75,7 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 	if older := r.Older(ctx, s); older.Cause != "" {
 		s.Lacks(older)
 		s.Verdict = s.Judge("", s.problems())
-	} else if next := r.grown(ctx, s); next != (source.Segment{}) {
+	} else if next := r.undelivered(ctx, s); next != (source.Segment{}) {
 		s.Position.Once = nil
 		s.Verdict = s.Judge("", s.problems())
 		s.Verdict.Text += ", and the feed has later segments, from " + next.String() + " on"
@@ -110,10 +110,10 @@ func (r *Reader) Of(ctx context.Context, state *offsets.State) (*Status, error) 
 // Older returns what is wrong with a copy of the feed that lacks the segment where the bridge is, although it has
 // earlier ones: retention deletes the oldest segments first.
 func (r *Reader) Older(ctx context.Context, s *Status) Problem {
-	if r.Copy == nil || s.frontier == nil || s.frontier.Feed != r.CopyID {
+	h := r.copyOf(s)
+	if h == nil {
 		return Problem{}
 	}
-	h := history.New(r.Copy, 0)
 	if err := h.LostAt(ctx, s.frontier); !errors.Is(err, source.ErrNotFound) {
 		return Problem{}
 	}
@@ -144,14 +144,21 @@ func continueAt(from string) string {
 // mostLooked bounds a look at the topics of a template.
 const mostLooked = 100
 
-// grown returns the first segment that a copy of the feed has got since run --once delivered everything; zero if there
-// is none.
-func (r *Reader) grown(ctx context.Context, s *Status) source.Segment {
-	if r.Copy == nil || s.Position.Once == nil || s.frontier == nil || s.frontier.Feed != r.CopyID || s.frontier.Ended {
-		return source.Segment{}
+// undelivered returns the first segment that a copy of the feed has got since run --once delivered everything; zero if
+// there is none.
+func (r *Reader) undelivered(ctx context.Context, s *Status) (next source.Segment) {
+	if h := r.copyOf(s); h != nil && s.Position.Once != nil && !s.frontier.Ended {
+		next, _, _ = h.Next(ctx, s.frontier.At()) // an instance reports an error
 	}
-	next, _, _ := history.New(r.Copy, 0).Next(ctx, s.frontier.At()) // an error is for who delivers it
 	return next
+}
+
+// copyOf returns the feed that a bridge delivers, if it is a copy in a directory of this machine; else nil.
+func (r *Reader) copyOf(s *Status) *history.History {
+	if r.Copy == nil || s.frontier == nil || s.frontier.Feed != r.CopyID {
+		return nil
+	}
+	return history.New(r.Copy, 0)
 }
 
 // Gone returns which topic of the bridge does not exist any more, or which topic of records is another one: with fewer

@@ -60,9 +60,10 @@ func TestTextBetweenSegments(t *testing.T) {
 	at := func(hour int) source.Segment {
 		return source.SegmentAt(time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
 	}
-	s.Position.Skipped = []offsets.Stretch{{After: at(2), To: source.Before(at(4))}, {After: at(9), To: at(10), From: "1769857800000000000.0000000000"}}
-	want := "\nskipped   by bridge seek, what the feed has after 2026/01/31/0200 and before 2026/01/31/0400; after 2026/01/31/0900 and " +
-		"before 2026-01-31T11:10:00Z\nresolved "
+	s.Position.Skipped = []offsets.Stretch{{After: at(2), To: source.Before(at(4))},
+		{After: at(9), To: at(10), From: "1769857800000000000.0000000000"}}
+	want := "\nskipped   by bridge seek, what the feed has after 2026/01/31/0200 and before 2026/01/31/0400; " +
+		"after 2026/01/31/0900 and before 2026-01-31T11:10:00Z\nresolved "
 	if got := s.Text(); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
