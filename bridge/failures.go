@@ -10,7 +10,6 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/suspects"
 	"blobfeed/offsets"
 )
 
@@ -22,26 +21,8 @@ type findings struct {
 	doubted string                          // lost history that an earlier tenure found; of the worker's goroutine
 	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
 	failed  chan struct{}                   // capacity 1: there is one
-	life    context.Context                 // of the worker
-	sweep   *suspects.Reader                // of the worker's goroutine; nil: none
 
 	roundTime roundLimit // of the worker's goroutine
-}
-
-// keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may
-// have no work, and no tenure that would end the sweep.
-func (f *findings) keepSweep(s *offsets.State) {
-	if f.sweep != nil && (s.Frontier == nil || !s.Frontier.Scan.Active() || s.Frontier.Scan.ID != f.sweep.Scan) {
-		f.stopSweep()
-	}
-}
-
-// stopSweep ends the sweep, if there is one.
-func (f *findings) stopSweep() {
-	if f.sweep != nil {
-		f.sweep.Stop()
-		f.sweep = nil
-	}
 }
 
 // remember keeps a failure for the cursor, and reports whether err is one.

@@ -32,11 +32,6 @@ var errRoundOver = errors.New("the time of the round is over")
 // run lists, or sweeps, until nothing is left or the time of the round is over, and commits that this lease has.
 func (r *scanRound) run(s *offsets.State) (err error) {
 	t := r.t
-	defer func() {
-		if err != nil { // what the sweep has judged is not committed
-			t.findings.stopSweep()
-		}
-	}()
 	ctx, done := t.during(r.task)
 	defer done()
 	if !r.scan.Initial { // nothing is delivered before a first scan, so nothing waits

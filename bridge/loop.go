@@ -117,7 +117,6 @@ func (t *tenure) wait(changed <-chan struct{}) {
 //
 // It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
 func (t *tenure) awaitWork(s *offsets.State) (todo, error) {
-	t.findings.keepSweep(s)
 	if t.p == 0 {
 		return todoEnd, nil
 	}

@@ -19,24 +19,23 @@ import (
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
 // whether nothing is left.
 func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
-	f := r.t.findings
-	if f.sweep == nil || f.sweep.Scan != r.scan.ID {
-		f.stopSweep()
-		err := r.t.instance.catalog.Sweepable(ctx, r.t.epoch.frontier, &r.t.opts.Feed.Filter)
+	t := r.t
+	if t.sweep == nil {
+		err := t.instance.catalog.Sweepable(ctx, t.epoch.frontier, &t.opts.Feed.Filter)
 		var never *catalog.UnsweepableError
 		if errors.As(err, &never) {
-			r.t.opts.Log.Error("the sweep is left out", "scan", r.scan.ID, "error", err)
-			r.t.opts.Observer.Failed(r.t.p, err)
+			t.opts.Log.Error("the sweep is left out", "scan", r.scan.ID, "error", err)
+			t.opts.Observer.Failed(t.p, err)
 			r.done.LeftOut = err.Error()
 			return true, nil
 		}
 		if err != nil {
 			return false, r.later(ctx, err)
 		}
-		f.sweep = r.suspects()
+		t.sweep = r.suspects()
 	}
 	for {
-		s := f.sweep
+		s := t.sweep
 		if len(s.Current.Suspects) == 0 {
 			if s.Current.Last {
 				lane := s.Current.Lane
@@ -49,7 +48,7 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 			case b, ok := <-s.Batches:
 				if !ok {
 					err := s.Err()
-					f.stopSweep() // another one may begin
+					t.endSweep() // another one may begin
 					return err == nil, r.later(ctx, err)
 				}
 				s.Current = b
@@ -64,7 +63,7 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if r.done.Stopped {
-			f.stopSweep()
+			t.endSweep()
 			return true, nil
 		}
 		if ctx.Err() != nil { // the rest comes in the next round
@@ -73,11 +72,11 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 	}
 }
 
-// suspects starts to look for the keys of this lease's partitions. That outlives the tenure, because reading the topics
-// takes longer than a round.
+// suspects starts to look for the keys of this lease's partitions. That outlives the round, because reading the topics
+// takes longer than one, and ends with the tenure (tenure.sweep).
 func (r *scanRound) suspects() *suspects.Reader {
 	inst, opts := r.t.instance, r.t.opts
-	return suspects.Read(r.t.findings.life, suspects.Options{
+	return suspects.Read(r.t.work, suspects.Options{
 		Client: opts.Kafka.Client, Scan: r.scan, Filter: &opts.Feed.Filter, Encoder: inst.catalog.Encoder,
 		Bytes: opts.Pace.SweepBytes, Turn: inst.pipe.Sweep, Within: r.done.Within,
 	}, r.done.Unjudged(r.t.epoch.frontier.Topics, r.t.p, inst.leases))

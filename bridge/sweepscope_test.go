@@ -17,7 +17,6 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
-	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/suspects"
 	"blobfeed/internal/testing/fakebroker"
@@ -203,33 +202,67 @@ func TestSweepContinuesWithinAPartition(t *testing.T) {
 	}
 }
 
-// A scan that lost history begins in place of another one has a sweep of its own: the other one has read partitions
-// before it.
-func TestSweepOfAnotherScan(t *testing.T) {
-	o, _ := options(t, broker(t), t.TempDir())
-	o.Topics.Shared = true // it is rejected, so none is begun
-	ended := make(chan struct{})
-	before := suspects.Read(t.Context(), suspects.Options{
-		Scan: &offsets.Scan{ID: "before"},
-		Turn: func(ctx context.Context) (func(), error) {
-			defer close(ended)
+// Another instance takes the lease between two rounds of a sweep, writes deletions, and gives it back. What this one
+// has read of the topic is from before them: each deletion comes once all the same.
+func TestSweepBehindAnotherOwner(t *testing.T) {
+	t.Parallel()
+	const leases, sweeper, theirs = 5, 4, 20 // the lease has no shard
+	w, c, o := afterScan(t, 1, 300, func(o *Options) {
+		o.Topics.Create.Partitions, o.Kafka.Leases = 1, leases
+		o.Pace.ScanRound = 2 * time.Second
+	})
+	if at := offsets.LeaseOf(topic, leases); at != sweeper {
+		t.Fatalf("lease %d sweeps", at)
+	}
+	w.unfed(100)
+	var answers atomic.Bool
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "head" && !answers.Load() {
 			<-ctx.Done()
-			return nil, ctx.Err()
-		},
-	}, []offsets.Lane{{}})
-	l := &scanRound{
-		t: &tenure{opts: &o, findings: &findings{sweep: before},
-			instance: &instance{opts: &o, catalog: catalog.New(o.Catalog(), nil)}, epoch: epochView{frontier: &offsets.Frontier{}}},
-		scan: &offsets.Scan{ID: "after"}, done: &offsets.Listing{},
+		}
+		return ctx.Err()
 	}
-	finished, err := l.sweep(t.Context())
-	if err != nil || !finished || l.t.findings.sweep != nil {
-		t.Errorf("finished %t, %v", finished, err)
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	awaitState(t, o, "events are delivered between two rounds", func(s *offsets.State) bool {
+		return scanOf(s).Active() && s.RowsListed(scanOf(s)) && scanOf(s).Round > 1 &&
+			scanOf(s).Phase == offsets.ScanDelivers // for as long as the round took
+	})
+	cfg := *o.lease()
+	cfg.Instance, cfg.Now = "other", time.Now
+	view := offsets.NewView(cfg.Topic, leases)
+	viewing, endView := context.WithCancel(t.Context())
+	defer endView()
+	go func() { _ = view.Run(viewing, o.Kafka.Client...) }()
+	other, err := offsets.Acquire(t.Context(), &cfg, view, sweeper)
+	must(t, err)
+	if scan := scanOf(other.State()); scan.Phase != offsets.ScanDelivers {
+		t.Fatalf("the scan's phase is %q", scan.Phase)
 	}
-	select {
-	case <-ended:
-	default:
-		t.Error("the other one has not ended")
+	tx, err := other.Begin()
+	must(t, err)
+	var records []kgo.Record
+	for i := range theirs {
+		records = append(records, kgo.Record{Topic: topic, Key: fmt.Appendf(nil, `["c0/dir/ü%d"]`, i),
+			Value:   []byte(`{"after": null}`),
+			Headers: []kgo.RecordHeader{{Key: envelope.ScanHeader, Value: []byte("sweep")}}})
+	}
+	must(t, tx.Add(t.Context(), records, func(*kgo.Record) {}), tx.Commit(t.Context(), other.Cursor(), nil))
+	other.Close(t.Context())
+	answers.Store(true)
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
+	gone := map[string]int{}
+	w.compare(c, noted(func(r verify.Record) {
+		if string(r.Header(envelope.ScanHeader)) == "sweep" && strings.Contains(string(r.Value), `"after": null`) {
+			gone[string(r.Key)]++
+		}
+	}))
+	for key, n := range gone {
+		if n != 1 {
+			t.Errorf("%s: %d deletions", key, n)
+		}
+	}
+	if len(gone) != 100 {
+		t.Errorf("%d blobs are deleted", len(gone))
 	}
 }
 
@@ -299,26 +332,36 @@ func (r *readers) count(cl *kgo.Client, n int32) {
 func (r *readers) OnNewClient(cl *kgo.Client)    { r.count(cl, 1) }
 func (r *readers) OnClientClosed(cl *kgo.Client) { r.count(cl, -1) }
 
-// A lease without work looks at each state, and ends the reader of a sweep that is over.
-func TestSweepEndsWithoutAHold(t *testing.T) {
+// A reader of a sweep ends with its scan. A scan that lost history begins in place of another one has a sweep of its
+// own: the other one has read partitions before it.
+func TestSweepEndsWithItsScan(t *testing.T) {
 	scan := &offsets.Scan{ID: "a"}
 	for name, c := range map[string]struct {
 		frontier *offsets.Frontier
 		ends     bool
 	}{
-		"the scan is under way":   {&offsets.Frontier{Scan: scan}, false},
-		"a seek has cancelled it": {&offsets.Frontier{Scan: scan.Cancel(time.Now())}, true},
-		"another one is behind":   {&offsets.Frontier{Scan: &offsets.Scan{ID: "b"}}, true},
-		"a reset has voided all":  {nil, true},
+		"the scan is under way": {&offsets.Frontier{Scan: scan}, false},
+		"it is cancelled":       {&offsets.Frontier{Scan: scan.Cancel(time.Now())}, true},
+		"another one is behind": {&offsets.Frontier{Scan: &offsets.Scan{ID: "b"}}, true},
+		"a reset has voided it": {nil, true},
 	} {
-		w := &worker{findings: findings{sweep: suspects.Read(t.Context(), suspects.Options{Scan: scan}, nil)}}
-		h := &tenure{findings: &w.findings}
-		if _, err := h.awaitWork(&offsets.State{Frontier: c.frontier}); err != nil {
-			t.Fatal(err)
+		ended := make(chan struct{})
+		h := &tenure{sweep: suspects.Read(t.Context(), suspects.Options{
+			Scan: scan,
+			Turn: func(ctx context.Context) (func(), error) {
+				defer close(ended)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}, []offsets.Lane{{}})}
+		h.keepSweep(&offsets.State{Frontier: c.frontier})
+		if ends := h.sweep == nil; ends != c.ends {
+			t.Errorf("%s: the sweep has ended: %t", name, ends)
 		}
-		if ended := w.findings.sweep == nil; ended != c.ends {
-			t.Errorf("%s: the sweep has ended: %t", name, ended)
+		if c.ends {
+			<-ended
 		}
+		h.endSweep()
 	}
 }
 
@@ -391,7 +434,7 @@ func TestSweepIsPatient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	waiting := &suspects.Reader{Scan: "a", Batches: make(chan suspects.Batch)}
-	l := &scanRound{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"},
+	l := &scanRound{t: &tenure{sweep: waiting, findings: &findings{}}, scan: &offsets.Scan{ID: "a"},
 		done: &offsets.Listing{}}
 	finished, err := l.sweep(ctx)
 	if finished || err != nil || ctx.Err() != nil {
@@ -403,7 +446,7 @@ func TestSweepIsPatient(t *testing.T) {
 func TestSweepCountsSkippedKeysOnce(t *testing.T) {
 	reader := &suspects.Reader{Scan: "a", Batches: make(chan suspects.Batch, 1)}
 	reader.Batches <- suspects.Batch{Lane: offsets.Lane{Topic: "photos"}, Last: true, Skipped: 2}
-	r := &scanRound{t: &tenure{findings: &findings{sweep: reader}}, scan: &offsets.Scan{ID: "a"}, done: &offsets.Listing{}}
+	r := &scanRound{t: &tenure{sweep: reader}, scan: &offsets.Scan{ID: "a"}, done: &offsets.Listing{}}
 	for range 3 {
 		if finished, err := r.sweep(t.Context()); finished || err != nil {
 			t.Fatal(finished, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/crash"
+	"blobfeed/internal/suspects"
 	"blobfeed/offsets"
 )
 
@@ -50,6 +51,17 @@ type tenure struct {
 	out        writer
 	delivery   *delivery // of the current segment; nil: none has begun
 
+	// sweep reads the topics for a sweep, over many rounds. Nil: none. It belongs to this tenure: another owner of the
+	// lease may have written deletions since, which it has not read, and they would come once more.
+	//
+	//	this tenure                              another owner
+	//	reads that key A lives, ends a round
+	//	                                         fences it, reads A, and writes its deletion
+	//	acquires the lease again, asks for A: 404
+	//
+	// The next tenure reads the topics behind its own fence, as it does the cursor (I3).
+	sweep *suspects.Reader
+
 	findings *findings // of the worker; see there which goroutine uses which field
 
 	rounds rounds // of lease 0, while a scan is under way
@@ -87,9 +99,29 @@ func (t *tenure) acquire(soft, hard context.Context) (err error) {
 // release gives the lease up. What is in the open transaction is aborted.
 func (t *tenure) release(hard context.Context) {
 	t.cancel()
+	t.endSweep()
 	t.lease.Close(hard)
 	t.out.abandon()
 	t.instance.pipe.DropBuffers()
+}
+
+// keepSweep ends the sweep unless it is of the scan that the state has: while this tenure lasts, a scan may be
+// cancelled, and another one begin in its place.
+func (t *tenure) keepSweep(s *offsets.State) {
+	if t.sweep == nil {
+		return
+	}
+	if s.Frontier == nil || !s.Frontier.Scan.Active() || s.Frontier.Scan.ID != t.sweep.Scan {
+		t.endSweep()
+	}
+}
+
+// endSweep ends the sweep, if there is one.
+func (t *tenure) endSweep() {
+	if t.sweep != nil {
+		t.sweep.Stop()
+		t.sweep = nil
+	}
 }
 
 // endedBy returns why the tenure ends in a state, nil if it does not. A lease that writes nothing would not notice

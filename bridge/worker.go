@@ -30,11 +30,9 @@ func startWorker(inst *instance, p int32, hard context.Context, fatal func(error
 	w := &worker{instance: inst, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
 	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
-	w.findings.life = w.soft
 	crash.Go(hard, "worker", func() {
 		defer close(w.ended)
 		defer w.endHard()
-		defer w.findings.stopSweep()
 		if err := w.run(); err != nil {
 			fatal(err)
 		}
@@ -107,7 +105,7 @@ func (w *worker) holdOnce() error {
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {
 			t.cursor.Scan = nil
 		}
-		t.findings.keepSweep(s)
+		t.keepSweep(s)
 		return step(s)
 	})
 	if t.out.tx != nil {

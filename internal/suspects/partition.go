@@ -61,14 +61,16 @@ func (p *partition) explain(err error) error {
 	return fmt.Errorf("looking for lost deletions in partition %d of %s: %w", p.number, p.topic, err)
 }
 
-// begin finds out where the partition begins and ends.
+// begin finds out where the partition begins and ends. What counts is the end of all records, and not of those that can
+// be read already: a transaction of another lease that is open, or whose end has not reached this partition, hides
+// committed records behind it, and among them may be deletions that this scan has written. Reading waits for it.
 func (p *partition) begin(ctx context.Context) error {
 	cl, err := kgo.NewClient(append(slices.Clone(p.client), kgo.WithContext(ctx))...)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	ends, err := topics.Offsets(ctx, kadm.NewClient(cl).ListCommittedOffsets, p.topic)
+	ends, err := topics.Offsets(ctx, kadm.NewClient(cl).ListEndOffsets, p.topic)
 	if err != nil {
 		return err
 	}

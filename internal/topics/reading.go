@@ -43,10 +43,10 @@ type SilentError struct {
 
 func (e *SilentError) Error() string {
 	text := fmt.Sprintf("no records for %s: partition %d is at offset %d of %d", e.Patience, e.Partition, e.At, e.End)
-	if e.Why != nil {
-		text += ": " + e.Why.Error()
+	if e.Why == nil {
+		return text + ": an open transaction may hide them"
 	}
-	return text
+	return text + ": " + e.Why.Error()
 }
 
 func (e *SilentError) Unwrap() error { return e.Why }

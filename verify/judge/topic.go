@@ -501,7 +501,7 @@ func (b brokers) read(
 		return plain.WithRemedy(err, "verify needs Read on this topic, which run does not: see docs/security.md")
 	}
 	if silent, is := errors.AsType[*topics.SilentError](err); is && silent.Why == nil {
-		return fmt.Errorf("%w: an open transaction may hide them; verify again when BRIDGE_TXN_TIMEOUT is over", err)
+		return fmt.Errorf("%w; verify again when BRIDGE_TXN_TIMEOUT is over", err)
 	}
 	return err
 }
