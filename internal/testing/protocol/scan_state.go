@@ -44,7 +44,12 @@ type scanState struct {
 	served  [scanBlobs]uint8 // in the same cursors: the time of the last answer
 	acked   [scanBlobs]bool  // leases that deliver nothing until the round is over
 	over    [scanBlobs]bool  // leases whose work in the round is over
-	judged  [scanBlobs]bool  // blobs that the sweep has dealt with
+	judged  [scanBlobs]bool  // blobs that the sweep has dealt with, in committed cursors
+	hasRead bool             // the owner of the sweeping lease has read which keys live
+	known   [scanBlobs]bool  // of them, those that it has not dealt with
+	keeps   bool             // the same of the owner before it, which may come back
+	kept    [scanBlobs]bool
+	swept   [scanBlobs]uint8 // records of the blob up to the last deletion of the sweep
 	cancel  bool             // the re-scan is to end
 	ends    uint8            // Tend
 	right   uint8            // from when on markers are right again after a loss
@@ -57,6 +62,7 @@ type scanState struct {
 	marker  uint8
 	late    bool // a record at or below the marker was written
 	wrong   bool // a marker was wrong when it was written
+	twice   bool // the sweep has written a deletion behind its own
 	crashes uint8
 	gaps    uint8
 	rounds  uint8           // that the re-scan may end before all is listed
@@ -90,6 +96,9 @@ type scanRules struct {
 	sameRound bool  // a round is over when no lease has a page or an answer in memory
 	positions bool  // a lease passes what it has listed, with or without a blob, in the commit of the page only
 
+	reads   bool // a situation in which one lease sweeps, and knows from the topic which keys live
+	rereads bool // an owner of it forgets with the lease what it has read
+
 	cancels bool // a situation with a re-scan that is cancelled
 	drops   bool // it is over when every lease has dropped its page
 }
@@ -99,6 +108,7 @@ const (
 	scanDiverged    = "everything is delivered, and the topic is not the account"
 	scanFalls       = "updated falls within a key"
 	scanLate        = "I6: a record at or below a marker"
+	scanTwice       = "a sweep has deleted a key twice"
 )
 
 func (r scanRules) start() scanState {
@@ -185,6 +195,8 @@ func (r scanRules) broken(s *scanState) string {
 		return scanWrongMarker
 	case s.late:
 		return scanLate
+	case s.twice:
+		return scanTwice
 	}
 	for b := range uint8(scanBlobs) {
 		if r.delivered(s) && s.table(b, r.changes) != s.blob[b] {

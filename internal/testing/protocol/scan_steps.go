@@ -173,7 +173,7 @@ func (r scanRules) list(s *scanState, b uint8, add addScan) {
 			s.page[b], s.listed[b] = found{}, true
 		})
 	}
-	if s.page[b].held && s.crashes > 0 {
+	if s.page[b].held && s.crashes > 0 && !r.reads {
 		add(false, say("another instance takes lease %d from a paused one", r.lister[b]), func(s *scanState) {
 			s.crashes--
 			s.paused[b], s.page[b] = s.page[b], found{}
@@ -195,24 +195,70 @@ func (r scanRules) judge(s *scanState, b uint8, add addScan) {
 	lease := r.sweeper[b]
 	if h := s.head[b]; h.held {
 		add(true, say("lease %d commits what the account says of blob %d", lease, b), func(s *scanState) {
-			s.head[b], s.judged[b], s.missing[b] = found{}, true, false
+			s.head[b], s.missing[b] = found{}, false
+			s.judged[b], s.known[b] = !r.reads, false
 			if h.content == 0 {
+				s.twice = s.twice || s.swept[b] > 0 && s.swept[b] == s.length[b]
 				s.write(b, h.at, 0, true)
+				s.swept[b] = s.length[b] * b2u(r.reads)
 			}
 		})
 		return
 	}
+	if r.reads && b == 0 {
+		r.suspect(s, lease, add)
+	}
 	if !r.sweeps || s.judged[b] || !both(s.listed) || !r.lists(s, lease) {
+		return
+	}
+	if r.reads && !s.known[b] {
 		return
 	}
 	// That it was a suspect was found earlier: its deletion may have come since.
 	add(true, say("lease %d asks for blob %d", lease, b), func(s *scanState) {
 		s.head[b] = found{held: true, at: s.clock, content: s.blob[b]}
 	})
-	live := s.length[b] > 0 && s.records[b][s.length[b]-1].content != 0
-	if !live || r.lags { // behind the first row of a partition, its keys are no suspects
+	if r.reads {
+		return
+	}
+	if !s.lives(b) || r.lags { // behind the first row of a partition, its keys are no suspects
 		add(true, say("blob %d is no suspect", b), func(s *scanState) { s.judged[b], s.missing[b] = true, false })
 	}
+}
+
+// lives reports whether the topic has a blob.
+func (s *scanState) lives(b uint8) bool {
+	return s.length[b] > 0 && s.records[b][s.length[b]-1].content != 0
+}
+
+// suspect is what the lease that sweeps reads in the topic, and what becomes of it when the lease has another owner and
+// comes back.
+func (r scanRules) suspect(s *scanState, lease uint8, add addScan) {
+	if s.phase < scanHolding || s.phase == scanRepaired || !both(s.listed) || both(s.judged) {
+		return
+	}
+	switch {
+	case !s.hasRead:
+		add(true, say("lease %d reads which keys live", lease), func(s *scanState) {
+			s.known, s.hasRead = [scanBlobs]bool{s.lives(0), s.lives(1)}, true
+		})
+	case s.known == [scanBlobs]bool{} && r.lists(s, lease):
+		add(true, say("lease %d commits that no suspect is left", lease), func(s *scanState) {
+			s.judged, s.missing = [scanBlobs]bool{true, true}, [scanBlobs]bool{}
+		})
+	}
+	if s.crashes == 0 {
+		return
+	}
+	add(false, say("lease %d has another owner", lease), func(s *scanState) {
+		s.crashes--
+		mine, had := s.known, s.hasRead
+		s.known, s.hasRead, s.head = s.kept, s.keeps, [scanBlobs]found{}
+		s.kept, s.keeps = mine, had
+		if r.rereads {
+			s.known, s.hasRead, s.kept, s.keeps = [scanBlobs]bool{}, false, [scanBlobs]bool{}, false
+		}
+	})
 }
 
 // done reports whether nothing is left to a lease in a round.

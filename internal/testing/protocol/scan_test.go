@@ -12,6 +12,12 @@ var (
 		lister: [scanBlobs]uint8{0, 1}, deliverer: [scanBlobs]uint8{1, 0}, sweeper: [scanBlobs]uint8{0, 1}, changes: 3,
 	}
 	rescanRules = func() scanRules { r := allScanRules; r.rescan, r.crashes, r.sweeps = true, 0, false; return r }()
+	readsRules  = func() scanRules {
+		r := rescanRules
+		r.sweeps, r.gaps, r.reads, r.rereads, r.sweeper, r.rounds = true, 1, true, true, [scanBlobs]uint8{0, 0}, 1
+		r.crashes, r.changes = 2, 2
+		return r
+	}()
 )
 
 // With all rules the topic becomes the account, and markers are right: after a first scan, and after one that repairs
@@ -31,6 +37,7 @@ func TestScanClean(t *testing.T) {
 		{"the same, in three rounds", rescanRules, func(r *scanRules) {
 			r.sweeps, r.gaps, r.rounds, r.changes = true, 1, 1, 2
 		}},
+		{"the same, and the lease that sweeps has other owners", readsRules, func(*scanRules) {}},
 		{"the same, cancelled", rescanRules, func(r *scanRules) {
 			r.sweeps, r.cancels, r.changes = true, true, 2
 		}},
@@ -75,6 +82,8 @@ func TestRescanReverts(t *testing.T) {
 		{"nothing is delivered while it lists", scanDiverged, func(r *scanRules) { r.holds = false }},
 		{"rows have the time of their page", scanLate, func(r *scanRules) { r.servedRows = false }},
 		{"deletions", scanDiverged, func(r *scanRules) { r.gaps = 1 }},
+		{"an owner reads behind its fence which keys live", scanTwice,
+			func(r *scanRules) { *r = readsRules; r.rereads = false }},
 		{"fence", scanLate, func(r *scanRules) { r.fence, r.crashes = false, 1 }},
 		{"a round is over when no lease has a page", scanDiverged,
 			func(r *scanRules) { r.sameRound, r.rounds = false, 1 }},
