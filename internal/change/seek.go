@@ -115,6 +115,9 @@ func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 		(before.Current != source.Segment{} || slices.ContainsFunc(before.Delivered(), again)) {
 		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()),
 			until.Format(time.RFC3339Nano))
+		if slices.ContainsFunc(before.Skipped(), again) {
+			p.note("Among them are events that a former seek has skipped: these come for the first time.")
+		}
 		if before.Settings[offsets.FrozenMarkers] == envelope.MarkersOff.String() {
 			p.note("With BRIDGE_RESOLVED_TO=off no marker announces them: bridge verify takes them for faults.")
 		}
