@@ -58,7 +58,7 @@ func (co *coordinator) step(s *offsets.State) (moved bool, err error) {
 		return true, co.t.out.write(&change{frontier: *s.Repair(after)})
 	}
 	f := *s.Frontier // what its fields point to may be in use: it is replaced, not changed
-	if err := looked(co.t.instance.catalog.StillSole(co.t.work)); err != nil {
+	if err := looked(co.t.instance.catalog.StillSole(co.t.work, s)); err != nil {
 		return false, err
 	}
 	f.Leases = co.t.instance.leases // a frontier of an older version does not say

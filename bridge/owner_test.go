@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -150,6 +151,48 @@ func TestTwoFirstStarts(t *testing.T) {
 	}
 }
 
+// Another bridge may start long before the first record: on an account without events, and behind a filter. The one
+// whose record comes first keeps the topic, also if the other is restarted before that.
+func TestTwoIdleBridges(t *testing.T) {
+	t.Parallel()
+	for _, restarted := range []bool{false, true} {
+		c := broker(t)
+		bridge := func(name string) (Options, *recorder, *feedsim.Feed) {
+			m, feed := simulated(t, feedsim.Spec{})
+			sim, r := over(t, c, m)
+			o, _ := named(t, c, name, topic)
+			o.Feed.Source, o.Observer, o.Pace.PollInterval = sim.Feed.Source, sim.Observer, sim.Pace.PollInterval
+			o.Once = false
+			return o, r, feed
+		}
+		a, wrote, feed := bridge("a")
+		live(t, a)
+		b, _, late := bridge("b")
+		if restarted {
+			once := b
+			once.Once = true
+			must(t, runOnce(t, once)) // it has a frontier, and no record
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // it ends before
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- New(b).Run(ctx, ctx) }()
+		awaitState(t, b, "it waits for events", func(s *offsets.State) bool {
+			return s.Frontier != nil && s.Owners[0] == b.Instance
+		})
+		must(t, feed.Append(t.Context(), 20, nil))
+		wrote.await(t, func(c Commit) bool { return c.Emitted == 20 })
+		must(t, late.Append(t.Context(), 20, nil))
+		var settings *plain.SettingsError
+		if err := <-ended; !errors.As(err, &settings) || !strings.Contains(err.Error(), "belongs to bridge a") {
+			t.Errorf("restarted %t: not refused: %v", restarted, err)
+		}
+		if data, _ := consume(t, c, promises()...); data != 20 {
+			t.Errorf("restarted %t: %d records", restarted, data)
+		}
+	}
+}
+
 // A reset withdraws the claim: another bridge may go on with the topic, and then the first one may not.
 func TestResetWithdrawsClaim(t *testing.T) {
 	t.Parallel()
@@ -255,8 +298,16 @@ func TestStartReadsNoOtherState(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	o, _ := options(t, c, realFeed)
-	must(t, runOnce(t, o), runOnce(t, o))
+	m, feed := simulated(t, feedsim.Spec{})
+	o, r := over(t, c, m)
+	o.Once = false
+	for records := 20; records <= 60; records += 20 { // a first start, and others
+		stop := run(t, o)
+		must(t, feed.Append(t.Context(), 20, nil))
+		r.await(t, func(c Commit) bool { return c.Emitted == records })
+		stop()
+	}
+	o.Once = true
 	if n := asked.Load(); n > 0 {
 		t.Errorf("%d requests about other bridges", n)
 	}

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -116,6 +117,13 @@ func (s *State) Reached(ends []int64) bool {
 		}
 	}
 	return true
+}
+
+// Written reports whether a lease has written a record.
+func (s *State) Written() bool {
+	return slices.ContainsFunc(s.Cursors, func(c *Cursor) bool {
+		return c != nil && c.Counts.Emitted+c.Counts.DeadLettered+c.Counts.Scanned > 0
+	})
 }
 
 // Cursor returns a copy of the cursor of a lease that its holder may change.

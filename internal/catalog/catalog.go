@@ -67,7 +67,7 @@ type Catalog struct {
 	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
 	// topics without an encoder have to wait.
 	encoders *cache[*envelope.Encoder]
-	first    atomic.Bool // there was no frontier yet at the start: see StillSole
+	sole     atomic.Bool // the topic of all records is used, and by no other bridge: see StillSole
 }
 
 // opening is what the brokers say of a topic that is opened.
@@ -98,7 +98,6 @@ func New(o Options, cl *kgo.Client) *Catalog {
 // Prepare creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
 // frontier, it creates none in place of a topic of records that is gone: its records are.
 func (c *Catalog) Prepare(ctx context.Context, f *offsets.Frontier) error {
-	c.first.Store(f == nil)
 	for _, own := range []string{c.state(), c.DeadLetter} {
 		if err := c.Names.Apart(own); err != nil {
 			return plain.SettingsErrorf("BRIDGE_TOPIC: %v", err)

@@ -85,24 +85,24 @@ const claimsAge = time.Minute
 // A bridge asks whose a topic is once: when it first claims one that holds records. A start costs the same beside one
 // bridge and beside a thousand, since nobody asks about an empty topic, or about one of the own state.
 
-// RejectTaken rejects the topic of all records if it holds some, and belongs to another bridge.
-func (c *Catalog) RejectTaken(ctx context.Context) error {
+// rejectTaken rejects the topic of all records if it is used, and belongs to another bridge.
+func (c *Catalog) rejectTaken(ctx context.Context) (used bool, _ error) {
 	names := c.Constant()
-	used, err := c.firstUsed(ctx, names)
-	if used == "" || err != nil {
-		return err
+	topic, err := c.firstUsed(ctx, names)
+	if topic == "" || err != nil {
+		return false, err
 	}
 	claims, err := c.readClaims(ctx, 0)
 	if err != nil {
-		return err
+		return true, err
 	}
-	return c.Sole(names, claims)
+	return true, c.Sole(names, claims)
 }
 
 // Admit returns why a first start may not make its topics: the topic of all records is another bridge's, or the
 // registry has no schemas for it.
 func (c *Catalog) Admit(ctx context.Context) error {
-	if err := c.RejectTaken(ctx); err != nil {
+	if _, err := c.rejectTaken(ctx); err != nil {
 		return err
 	}
 	for _, name := range c.Constant() {
@@ -153,15 +153,19 @@ func (c *Catalog) readClaims(ctx context.Context, age time.Duration) ([]offsets.
 	return claims, err
 }
 
-// StillSole looks again after this instance has committed the first frontier, and before the frontier names a segment:
-// another bridge may have begun to write to the topic meanwhile. Two bridges that both look before either writes miss
-// each other; bridge check finds them.
-func (c *Catalog) StillSole(ctx context.Context) error {
-	if !c.first.Load() {
+// StillSole looks again before each step of the frontier, until a record of this bridge is in its topic: another bridge
+// may have begun to write there since the start, which may be long ago if the feed has no events. Two bridges whose
+// first records come at the same moment miss each other; bridge check finds them.
+func (c *Catalog) StillSole(ctx context.Context, s *offsets.State) error {
+	if c.sole.Load() {
 		return nil
 	}
-	err := c.RejectTaken(ctx)
-	c.first.Store(err != nil)
+	used := s.Frontier.Resolved != "" || s.Written() // by this bridge
+	var err error
+	if !used {
+		used, err = c.rejectTaken(ctx)
+	}
+	c.sole.Store(used && err == nil)
 	return err
 }
 

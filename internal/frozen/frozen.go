@@ -30,7 +30,7 @@ func (o *Settings) Fit(s *offsets.State) error {
 	feed := s.Frontier.Feed
 	restart := fmt.Sprintf("or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
 		"BRIDGE_TOPIC (the state is in topic %s)", plain.StateTopic(o.Bridge))
-	fresh := !written(s)
+	fresh := !s.Written()
 	if fresh {
 		restart = fmt.Sprintf("or, since no record is written yet, stop the bridge, run BRIDGE_NAME=%s bridge reset "+
 			"--yes, and start it again", o.Bridge)
@@ -70,13 +70,6 @@ func (o *Settings) scanIsDue(f *offsets.Frontier) error {
 			"scratch with bridge reset", o.Bridge, from)
 	}
 	return nil
-}
-
-// written reports whether the bridge has written a record.
-func written(s *offsets.State) bool {
-	return slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
-		return c != nil && c.Counts.Emitted+c.Counts.DeadLettered+c.Counts.Scanned > 0
-	})
 }
 
 // moved returns what to do about a directory that may be the former one at another path. Nothing in two copies of a
