@@ -114,7 +114,8 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 	starts, err := topics.Offsets(ctx, adm.ListStartOffsets, topic)
 	var ends kadm.ListedOffsets
 	if err == nil {
-		ends, err = topics.Offsets(ctx, adm.ListCommittedOffsets, topic)
+		// The end of a transaction may have reached a topic of records, and not the claim in the state yet.
+		ends, err = topics.DecidedEnds(ctx, adm, topic)
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, nil // deleted since it was listed

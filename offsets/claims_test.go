@@ -114,6 +114,40 @@ func TestClaimWithoutALastRecord(t *testing.T) {
 	}
 }
 
+// A bridge claims a new topic of a template with its first record. The brokers may have ended that transaction in the
+// topic, and not yet in the state: the claim counts.
+func TestClaimBehindAnOpenTransaction(t *testing.T) {
+	s := newStates(t)
+	s.create("a")
+	s.write("a", 0, keyFrontier, frontierOf("{container}"), 1)
+	open := fakebroker.Client(t, s.Cluster, kgo.TransactionalID("slow"),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	err := open.BeginTransaction()
+	if err == nil {
+		err = open.ProduceSync(t.Context(), &kgo.Record{Topic: plain.StateTopic("a"), Partition: 1, Key: []byte("?")}).FirstErr()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("a", 1, keyCursor, &Cursor{Version: Version, Pins: map[string]Pin{"found": {Partitions: 1}}}, 1)
+	ended := make(chan error, 1)
+	s.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		s.KeepControl()
+		if req.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // how far can be read, is being asked
+			s.DropControl()
+			go func() { ended <- open.EndTransaction(t.Context(), kgo.TryCommit) }()
+		}
+		return nil, nil, false
+	})
+	topics, hidden, err := s.claims("own")
+	if err != nil || len(hidden) > 0 || !slices.Contains(topics["a"], "found") {
+		t.Errorf("%v, %v, %v", topics, hidden, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // What can't be read for good is told apart from what may be read at another attempt.
 func TestClaimsThatCantBeRead(t *testing.T) {
 	for _, code := range []error{kerr.TopicAuthorizationFailed, kerr.KafkaStorageError} {

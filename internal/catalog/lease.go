@@ -319,8 +319,9 @@ func (t *Topics) rejectForeign(ctx context.Context, topic string) error {
 	if used, err := t.catalog.used(ctx, topic); !used || err != nil {
 		return err
 	}
-	// Another instance may have found the topic, and committed its first records, since the view was read.
-	ends, err := t.catalog.Admin.Ends(ctx, t.catalog.state())
+	// Another instance may have found the topic, and committed its first records, since the view was read. They can be
+	// read, but the end of their transaction may not have reached the partition of the cursor yet.
+	ends, err := t.catalog.Admin.LastEnds(ctx, t.catalog.state())
 	if err != nil {
 		return err
 	}

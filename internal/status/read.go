@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/history"
-	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -254,8 +253,9 @@ func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
 }
 
-// firstEnds returns what ends does, or an error if nobody answers. It does not wait for the client, which may hang in a
-// connection beyond the end of a context.
+// firstEnds returns the offset up to which each partition can be read, or an error if nobody answers. A report right
+// after a run must include its last commit. It does not wait for the client, which may hang in a connection beyond the
+// end of a context.
 func (r *Reader) firstEnds(ctx context.Context) (kadm.ListedOffsets, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -265,7 +265,7 @@ func (r *Reader) firstEnds(ctx context.Context) (kadm.ListedOffsets, error) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		ends, err := r.ends(ctx)
+		ends, err := topics.DecidedEnds(ctx, r.Admin, r.Topic)
 		answered <- answer{ends, err}
 	}()
 	select {
@@ -279,32 +279,6 @@ func (r *Reader) firstEnds(ctx context.Context) (kadm.ListedOffsets, error) {
 		return nil, ErrSilent
 	}
 	return nil, fmt.Errorf("%w (%s): %s", ErrSilent, patience, strings.Join(r.Brokers, ", "))
-}
-
-// undecided is how long to wait for an open transaction before the state is read without it. Brokers acknowledge a
-// commit some moments before readers see it, and a report right after a run must include it. But the owner may be dead.
-const undecided = time.Second
-
-// ends returns the offset up to which each partition can be read.
-func (r *Reader) ends(ctx context.Context) (kadm.ListedOffsets, error) {
-	for began := time.Now(); ; {
-		all, err := topics.Offsets(ctx, r.Admin.ListEndOffsets, r.Topic)
-		if err != nil {
-			return nil, err
-		}
-		committed, err := topics.Offsets(ctx, r.Admin.ListCommittedOffsets, r.Topic)
-		open := false
-		all.Each(func(end kadm.ListedOffset) {
-			have, _ := committed.Lookup(end.Topic, end.Partition)
-			open = open || have.Offset < end.Offset
-		})
-		if err != nil || !open || time.Since(began) > undecided {
-			return committed, err
-		}
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // Group reads the live members.

@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/pause"
 )
 
 // Reading reads what is committed in partitions of a topic. It succeeds only if it has read everything up to the ends:
@@ -263,9 +265,21 @@ func Offsets(
 	return listed, err
 }
 
-// Ends returns the end of what is committed, by partition.
+// Ends returns the end of what can be read, by partition. What is committed behind an open transaction, or behind one
+// whose end has not reached the partition yet, is not below it.
 func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
-	listed, err := Offsets(ctx, a.admin().ListCommittedOffsets, topic)
+	return endsBy(ctx, a.admin().ListCommittedOffsets, topic)
+}
+
+// LastEnds returns the end of what is written, committed or not, by partition.
+func (a *Admin) LastEnds(ctx context.Context, topic string) ([]int64, error) {
+	return endsBy(ctx, a.admin().ListEndOffsets, topic)
+}
+
+func endsBy(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string,
+) ([]int64, error) {
+	listed, err := Offsets(ctx, list, topic)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ends of topic %s: %w", topic, err)
 	}
@@ -274,6 +288,33 @@ func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
 		ends[p] = o.Offset
 	}
 	return ends, nil
+}
+
+// undecided is how long to wait for transactions before what they hide is left out. Brokers acknowledge a commit some
+// moments before readers see it. But an owner may be dead, and its transaction be open for long.
+const undecided = time.Second
+
+// DecidedEnds returns the offsets up to which a topic can be read, when all that was written before can be: what was
+// committed before the call is below them. It does not wait for long.
+func DecidedEnds(ctx context.Context, admin *kadm.Client, topic string) (kadm.ListedOffsets, error) {
+	written, err := Offsets(ctx, admin.ListEndOffsets, topic)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); ; {
+		ends, err := Offsets(ctx, admin.ListCommittedOffsets, topic)
+		open := false
+		written.Each(func(end kadm.ListedOffset) {
+			have, _ := ends.Lookup(end.Topic, end.Partition)
+			open = open || have.Offset < end.Offset
+		})
+		if err != nil || !open || time.Since(began) > undecided {
+			return ends, err
+		}
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Used reports whether a topic exists and holds a committed record, or has held one. Records of aborted transactions do
