@@ -216,6 +216,43 @@ func TestFindReadsATopicOnce(t *testing.T) {
 	same(find.Missing)
 }
 
+// A transaction that is open hides what others have committed behind it. That is not missing.
+func TestFindBehindAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	c := clusterFor(t)
+	if _, err := fakebroker.Admin(t, c).CreateTopic(t.Context(), 4, 1, nil, changes); err != nil {
+		t.Fatal(err)
+	}
+	open := fakebroker.Client(t, c, kgo.TransactionalID("slow"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	err := open.BeginTransaction()
+	for p := range int32(4) {
+		if err == nil {
+			err = open.ProduceSync(t.Context(), &kgo.Record{Topic: changes, Partition: p, Key: []byte("slow")}).FirstErr()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	runToEnd(t)
+	ended := make(chan error, 1)
+	c.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if req.(*kmsg.ListOffsetsRequest).Topics[0].Topic == changes { // its end is known
+			c.DropControl()
+			go func() { ended <- open.EndTransaction(t.Context(), kgo.TryAbort) }()
+		}
+		return nil, nil, false
+	})
+	for _, f := range found(t, "container0/blob0") {
+		if f.Fate != find.Delivered {
+			t.Errorf("%+v", f)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // What a seek has skipped is not missing, and what was delivered before a seek back is delivered.
 func TestFindOfSkippedEvents(t *testing.T) {
 	t.Parallel()

@@ -415,8 +415,9 @@ func header(r *kgo.Record, name string) []byte {
 	return nil
 }
 
-// readingOf reads a topic from the first record at or after a time to what is committed now. It returns nil if the
-// topic does not exist. A record has the time of its event, so it is not before the first of that time.
+// readingOf reads a topic from the first record at or after a time to the end of all records that are written now: a
+// transaction that is open hides what others have committed behind it. It returns nil if the topic does not exist. A
+// record has the time of its event, so it is not before the first of that time.
 func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*topics.Reading, error) {
 	cl, err := kgo.NewClient(f.Bridge.Kafka.Client...)
 	if err != nil {
@@ -424,7 +425,7 @@ func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*
 	}
 	defer cl.Close()
 	admin := kadm.NewClient(cl)
-	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
+	ends, err := topics.Offsets(ctx, admin.ListEndOffsets, topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, nil
 	}
