@@ -309,6 +309,7 @@ func (r *rules) turns(
 		scan.Phase, pace.listsSince = offsets.ScanLists, now
 	case scan.Phase == offsets.ScanLists:
 		adopt(&f, s)
+		scan.Deleted = max(scan.Deleted, sum.Swept) // each lease has committed that its round is over
 		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now))
 	case now.Before(pace.next):
 		return nil, pace, false

@@ -279,7 +279,7 @@ func TestTurns(t *testing.T) {
 		s.Frontier = &f
 		s.Cursors = nil
 		for range 2 {
-			s.Cursors = append(s.Cursors, &offsets.Cursor{Scan: &offsets.Listing{ID: scan.ID, Held: held, Over: over, Done: done}})
+			s.Cursors = append(s.Cursors, &offsets.Cursor{Scan: &offsets.Listing{ID: scan.ID, Held: held, Over: over, Done: done, Swept: 3}})
 		}
 		return f, &s
 	}
@@ -314,6 +314,9 @@ func TestTurns(t *testing.T) {
 			continue
 		}
 		is := got.frontier.Scan
+		if deleted := is.Deleted; deleted != 6 && (is.Phase == offsets.ScanDelivers || is.Done) {
+			t.Errorf("%s: %d deletions", name, deleted)
+		}
 		if is.Phase != c.phase || is.Round != c.round || is.Done != (c.done || c.scan.Cancelled) || c.scan.Done {
 			t.Errorf("%s: %+v", name, is)
 		}

@@ -60,9 +60,10 @@ type Scan struct {
 
 // ScanResult is what a scan that is done has done.
 type ScanResult struct {
-	Ended   time.Time `json:"ended,omitzero"`
-	Rows    int64     `json:"rows,omitempty"`
-	Deleted int64     `json:"deleted,omitempty"`
+	Ended time.Time `json:"ended,omitzero"`
+	Rows  int64     `json:"rows,omitempty"`
+	// Deleted is, of a scan that is not done, the deletions of all rounds that are over.
+	Deleted int64 `json:"deleted,omitempty"`
 	// Of a sweep: why it was left out, how many keys it could not compare with the account, and whether it ended before
 	// a deletion that would have been more than it may write.
 	LeftOut string `json:"left_out,omitempty"`
@@ -261,13 +262,11 @@ func (s *State) ListedAll(scan *Scan) Listing {
 	return sum
 }
 
-// DeletionsLeft returns how many deletions all leases may still write for a scan that has a limit.
+// DeletionsLeft returns how many deletions all leases may still write for a scan that has a limit. A view reads each
+// partition of the topic by itself: it may know that a round begins, and not yet what another lease has deleted in the
+// one before. So what the coordinator has added up counts.
 func (s *State) DeletionsLeft(scan *Scan) int64 {
-	left := scan.MaxDeletions
-	for _, c := range s.Cursors {
-		left -= c.Listing(scan).Swept
-	}
-	return max(left, 0)
+	return max(scan.MaxDeletions-max(s.ListedAll(scan).Swept, scan.Deleted), 0)
 }
 
 // MayDelete returns how many deletions a lease may write in the round for which it holds: an equal part of the rest. If

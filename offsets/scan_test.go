@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,20 +87,28 @@ func TestListedAll(t *testing.T) {
 	}
 }
 
-// Whatever leases write in a round, and whoever owns them, all rounds together are no more than what may be deleted, and
-// each lease has a part in some round.
+// Whatever leases write in a round, whoever owns them, and however old what they know of each other is, all rounds
+// together are no more than what may be deleted, and each lease has a part in some round.
 func TestMayDelete(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		scan := &Scan{ID: "a", MaxDeletions: 1 + rng.Int64N(40)}
 		s := &State{Cursors: make([]*Cursor, 1+rng.IntN(6))}
 		turns := map[int]bool{}
+		before := slices.Clone(s.Cursors)
 		for scan.Round = 1; scan.Round <= len(s.Cursors); scan.Round++ {
 			for i := range s.Cursors { // all hold
+				seen := &State{Cursors: slices.Clone(s.Cursors)}
+				for other := range seen.Cursors {
+					if other != i && rng.IntN(2) == 0 {
+						seen.Cursors[other] = before[other]
+					}
+				}
 				l := *s.Cursors[i].Listing(scan)
-				l.Held, l.MayDelete = scan.Round, s.MayDelete(scan, int32(i))
+				l.Held, l.MayDelete = scan.Round, seen.MayDelete(scan, int32(i))
 				s.Cursors[i] = &Cursor{Scan: &l}
 			}
+			before = slices.Clone(s.Cursors)
 			for range 2 * len(s.Cursors) { // an owner, or the next, sees its own cursor
 				i := rng.IntN(len(s.Cursors))
 				l := *s.Cursors[i].Scan
@@ -113,6 +122,7 @@ func TestMayDelete(t *testing.T) {
 			if left := scan.MaxDeletions - s.ListedAll(scan).Swept; left < 0 || left != s.DeletionsLeft(scan) {
 				t.Fatalf("%d of %d are left, and it says %d", left, scan.MaxDeletions, s.DeletionsLeft(scan))
 			}
+			scan.Deleted = s.ListedAll(scan).Swept
 		}
 	}
 }
