@@ -59,7 +59,7 @@ type Catalog struct {
 	Options
 	Admin *topics.Admin
 
-	opened   sync.Map   // set of the topics that this instance has opened
+	opened   sync.Map   // the topics that this instance has opened -> Frontier.Born
 	admitted sync.Map   // the new topics that it may open -> Frontier.Born
 	creating pause.Turn // of the leases, to create topics
 	openings *cache[opening]
@@ -169,8 +169,10 @@ func (c *Catalog) Written(f *offsets.Frontier) []string {
 	if c.DeadLetter != "" {
 		names = append(names, c.DeadLetter)
 	}
-	for topic := range c.opened.Range {
-		names = append(names, topic.(string))
+	for topic, born := range c.opened.Range {
+		if f != nil && born == f.Born {
+			names = append(names, topic.(string))
+		}
 	}
 	if f != nil {
 		names = slices.AppendSeq(names, maps.Keys(f.Topics))

@@ -254,7 +254,7 @@ func (t *Topics) openNewTopic(ctx context.Context, name string) (partitions int3
 	if err != nil {
 		return 0, err
 	}
-	t.catalog.opened.Store(name, true)
+	t.opens(name)
 	if o.limit < t.limit { // it may be raised since: else the tenure would begin again and again
 		o.limit, err = t.catalog.Admin.MaxMessage(ctx, name)
 	}
@@ -263,6 +263,9 @@ func (t *Topics) openNewTopic(ctx context.Context, name string) (partitions int3
 	}
 	return o.partitions, err
 }
+
+// opens notes that this instance has opened a topic since the last reset: it may be deleted after the next one.
+func (t *Topics) opens(name string) { t.catalog.opened.Store(name, t.frontier.Born) }
 
 // admit decides about a topic that the frontier and the cursor do not know. A client that may create containers chooses
 // these names, and how many there are.

@@ -65,6 +65,29 @@ func TestLimitAfterAReset(t *testing.T) {
 	}
 }
 
+// A topic that was opened before a reset, and deleted since, keeps no instance that runs on from its leases.
+func TestOpenedBeforeAReset(t *testing.T) {
+	brokers := fakebroker.New(t)
+	names, err := envelope.NewTopics("{container}", "account")
+	must(t, err)
+	c := New(Options{Bridge: "test", Names: names}, fakebroker.Client(t, brokers))
+	_, err = fakebroker.Admin(t, brokers).CreateTopic(t.Context(), 1, 1, nil, c.state())
+	must(t, err)
+	view := offsets.NewView(c.state(), 1)
+	topics, err := c.ForLease(t.Context(), view)
+	must(t, err)
+	topics.Renew(&offsets.Cursor{}, &offsets.Frontier{Born: 1})
+	topics.opens("gone")
+	if _, err := c.ForLease(t.Context(), view); err != nil { // whose view has no frontier: it was taken away
+		t.Error(err)
+	}
+	for born, want := range map[int64]int{1: 1, 2: 0} {
+		if all := c.Written(&offsets.Frontier{Born: born}); len(all) != want {
+			t.Errorf("born %d: %v", born, all)
+		}
+	}
+}
+
 // An opening whose limit was raised since does not end the tenure, which would begin again and again.
 func TestLimitOfAnOpeningIsRaised(t *testing.T) {
 	brokers := fakebroker.New(t)
