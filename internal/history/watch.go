@@ -27,14 +27,20 @@ type Watcher struct {
 	Report func(headroom time.Duration, newest source.Segment)
 }
 
+// listing says what the segments ahead were, when they were listed.
+type listing struct {
+	after  source.Segment // the one before them
+	newest time.Time
+}
+
 // Watch reports from time to time how far the feed reaches back and ahead of the bridge's position.
 func (h *History) Watch(ctx context.Context, w Watcher) {
 	if _, err := w.View.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
 		return // the instance is stopping
 	}
 	var oldest source.Segment
-	var due time.Time    // for another look at the oldest
-	var listed time.Time // the newest segment, when those ahead were listed
+	var due time.Time // for another look at the oldest
+	var listed listing
 	for {
 		wait := h.poll
 		if w.Keeps() {
@@ -57,9 +63,9 @@ func (h *History) Watch(ctx context.Context, w Watcher) {
 }
 
 // look reports how far the feed reaches, if it holds anything; back looks for the oldest segment again. The segments
-// ahead are listed when there is a newer one.
+// ahead are listed when there is a newer one, or a seek has gone back.
 func (h *History) look(
-	ctx context.Context, w Watcher, oldest *source.Segment, listed *time.Time, back bool,
+	ctx context.Context, w Watcher, oldest *source.Segment, listed *listing, back bool,
 ) (reported bool, _ error) {
 	s, _, err := w.View.Get()
 	if err != nil {
@@ -78,9 +84,11 @@ func (h *History) look(
 	if err != nil {
 		return false, err
 	}
-	if source.SegmentAt(consumable).Compare(at) > 0 && !consumable.Equal(*listed) { // an idle account costs no listing
-		if err = h.listAhead(ctx, s.Frontier.Completed); err == nil {
-			*listed = consumable
+	after := s.Frontier.Completed
+	news := !consumable.Equal(listed.newest) || after.Compare(listed.after) < 0 // an idle account costs no listing
+	if source.SegmentAt(consumable).Compare(at) > 0 && news {
+		if err = h.listAhead(ctx, after); err == nil {
+			*listed = listing{after, consumable}
 		} else {
 			err = fmt.Errorf("listing the segments ahead: %w", err)
 		}
