@@ -329,16 +329,16 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("reading the starts of topic %s: %w", topic, err)
 	}
-	ends, err := a.Ends(ctx, topic)
+	ends, err := DecidedEnds(ctx, a.admin(), topic)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("reading the ends of topic %s: %w", topic, err)
 	}
 	r := Reading{Client: opts, Topic: topic, To: map[int32]int64{}}
-	for p, end := range ends {
-		if starts[topic][int32(p)].Offset > 0 {
+	for p, end := range ends[topic] {
+		if starts[topic][p].Offset > 0 {
 			return true, nil
 		}
-		r.To[int32(p)] = end
+		r.To[p] = end.Offset
 	}
 	ctx, found := context.WithCancel(ctx)
 	defer found()
