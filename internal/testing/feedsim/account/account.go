@@ -85,16 +85,27 @@ func (a *Account) Put(container string, b inventory.Blob) inventory.Blob {
 func (a *Account) Delete(container, name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.containers[container]
-	if c == nil {
-		return false
-	}
-	e, ok := c.remove(name)
+	e, ok := a.remove(container, name)
 	if ok {
 		e.ticks = a.tick()
 		a.record(Change{Container: container, Blob: e.blob(), Delete: true, Ticks: e.ticks})
 	}
 	return ok
+}
+
+// Lose deletes a blob as Delete does, but the feed gets no event.
+func (a *Account) Lose(container, name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.remove(container, name)
+	return ok
+}
+
+func (a *Account) remove(container, name string) (e entry, ok bool) {
+	if c := a.containers[container]; c != nil {
+		e, ok = c.remove(name)
+	}
+	return e, ok
 }
 
 func (a *Account) record(c Change) {

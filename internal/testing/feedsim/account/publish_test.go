@@ -20,6 +20,16 @@ import (
 	"blobfeed/source/inventory"
 )
 
+// A blob that is lost is gone, and the feed has no event of that.
+func TestLose(t *testing.T) {
+	a := New(nil)
+	a.Put("c", inventory.Blob{Name: "b"})
+	a.Record()
+	if !a.Lose("c", "b") || a.Exists("c", "b") || a.Pending() != 0 || a.Lose("c", "b") || a.Lose("d", "b") {
+		t.Errorf("it exists: %t; %d changes wait", a.Exists("c", "b"), a.Pending())
+	}
+}
+
 // The table that the feed's events make is the account, however late they are published, and it is read back through
 // the server as from a real account: each with the etag, length and tier that a listing has.
 func TestTheFeedMakesTheAccount(t *testing.T) {
