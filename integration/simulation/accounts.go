@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
@@ -28,6 +30,7 @@ type storage struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
 	frozen bool     // nothing changes
+	slow   int64    // longest time of a HEAD request, in ns
 	was    []change // all changes, in their order
 	traced *scanTracer
 }
@@ -41,7 +44,7 @@ type change struct {
 const containers = 4
 
 func newStorage(p *Plan, traced *scanTracer) *storage {
-	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc)), traced: traced}
+	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc)), traced: traced, slow: int64(p.Head)}
 	s.turn(feedStart)
 	s.account = account.New(func() time.Time { return time.Unix(0, s.clock.Load()) })
 	if traced != nil {
@@ -85,6 +88,20 @@ func (s *storage) change(n int) {
 	}
 }
 
+// vanish deletes blobs at random without events. Only a sweep finds that they are gone.
+func (s *storage) vanish(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paths := slices.Sorted(maps.Keys(s.account.Blobs()))
+	s.rng.Shuffle(len(paths), func(i, k int) { paths[i], paths[k] = paths[k], paths[i] })
+	for _, path := range paths[:min(n, len(paths))] {
+		s.clock.Add(int64(time.Millisecond))
+		container, blob, _ := strings.Cut(path, "/")
+		s.account.Lose(container, blob)
+		s.was = append(s.was, change{path: path, at: s.clock.Load()})
+	}
+}
+
 // until returns the etags of the blobs that there were at a time.
 func (s *storage) until(at int64) map[string]string {
 	s.mu.Lock()
@@ -109,6 +126,23 @@ func (s *storage) late(account.Change) bool {
 	return !s.frozen && s.rng.IntN(4) == 0
 }
 
+// head returns how long a HEAD request takes.
+func (s *storage) head() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slow == 0 {
+		return 0
+	}
+	return time.Duration(s.rng.Int64N(s.slow))
+}
+
+// hasten answers HEAD requests at once from now on.
+func (s *storage) hasten() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow = 0
+}
+
 // freeze ends all changes, or lets them go on.
 func (s *storage) freeze(frozen bool) {
 	s.mu.Lock()
@@ -120,8 +154,13 @@ func (s *storage) freeze(frozen bool) {
 func (s *storage) listed(i *instance) inventory.Store {
 	size := 5 + int(i.plan.Seed%60)
 	return &account.Store{Account: s.account, Size: func(limit int) int { return min(limit, size) },
-		Before: func(ctx context.Context, _ string, _ inventory.Query) error {
+		Before: func(ctx context.Context, op string, _ inventory.Query) error {
 			s.change(2)
+			if op == "head" {
+				if err := pause.For(ctx, s.head()); err != nil {
+					return err
+				}
+			}
 			return i.window.request(ctx)
 		}}
 }
@@ -196,7 +235,7 @@ func (w *world) scans() bool {
 type row struct{ updated, etag string }
 
 // promised checks what the last marker promises: the records up to its time make the table that the account was then. A
-// seek, lost history and dead letters leave something out.
+// seek, lost history, dead letters and blobs that vanish leave something out.
 func (j *judge) promised(f *offsets.Frontier) []string {
 	damaged := func(s Step) bool { return s.Kind == Damage }
 	if f.Gaps > 0 || j.plan.Repair || j.plan.DeadLetters && slices.ContainsFunc(j.plan.Steps, damaged) {

@@ -32,9 +32,13 @@
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
 // scan. It has all other steps, too: seeks, resets, added partitions, damage, filters, an end. In the end the table
-// that the topics make has to be the account; where a seek, a reset or damage may have left events out, after one more
-// scan with a sweep. Else the records up to the last marker have to make the account as it was then, also behind an
-// end. Rows come once in a scan, and no marker is below the end of the initial one.
+// that the topics make has to be the account; where a seek, a reset or damage may have left events out, or blobs have
+// vanished, after one more scan with a sweep. Else the records up to the last marker have to make the account as it was
+// then, also behind an end. Rows and deletions come once in a scan, and no marker is below the end of the initial one.
+//
+// In about every fourth plan with scans, blobs vanish without events. HEAD requests are slow, so the sweep that finds
+// them takes some ten rounds. Meanwhile the group hears no heartbeats of instances that continue to work, so leases go
+// to another instance, come back, and go again.
 //
 // Between two markers all records of a key are in one partition, with scans or without.
 //

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"blobfeed/envelope"
 )
 
@@ -27,7 +29,8 @@ type Plan struct {
 	SkipGaps    bool
 	Scans       bool // the feed is that of an account, which is listed
 	InitialScan bool
-	Repair      bool // in the end, a scan with a sweep: a seek has left events out
+	Repair      bool          // in the end, a scan with a sweep: events were left out, or blobs have vanished
+	Head        time.Duration // of a HEAD request, at most, until the faults are over
 	DeadLetters bool
 	Containers  []string // of the filter; none: all
 	Bundle      int64
@@ -157,8 +160,30 @@ func NewScanPlan(seed uint64) *Plan {
 	for range d.n(5) {
 		p.add(Step{At: d.between(0, end), Kind: Scan, Instance: -1, N: d.n(10)})
 	}
+	if p.End.IsZero() && d.chance(25) {
+		p.contest(d, end)
+	}
 	p.sort()
 	return p
+}
+
+// contest plans deletions that the feed has lost, and a sweep of many rounds that finds them. Meanwhile the group hears
+// no heartbeats of an instance, and gives its leases to others. Nothing else of the instance is cut off: an instance
+// that is fenced takes its leases back.
+func (p *Plan) contest(d dice, end time.Duration) {
+	p.Repair, p.Instances, p.Containers = true, max(p.Instances, 2), nil
+	p.Head = d.between(500*time.Millisecond, 4*time.Second)
+	at := d.between(end*2/3, end+5*time.Second)
+	p.add(Step{At: at + 30*time.Second, Kind: Append, N: 10}) // nothing is mended before
+	p.add(Step{At: at, Kind: Vanish, Instance: -1, N: 40 + d.n(80)})
+	at += d.between(0, 2*time.Second)
+	p.add(Step{At: at, Kind: Scan, Instance: -1, N: sweeping})
+	for k := range 1 + d.n(3) {
+		s := Step{At: at + time.Duration(2*k)*p.Session, Kind: Stall, Key: kmsg.Heartbeat, Instance: d.n(p.Instances)}
+		s.At = max(0, s.At+d.between(-p.Session, p.Session))
+		s.For = d.between(4*p.Session, 8*p.Session)
+		p.add(s)
+	}
 }
 
 func (p *Plan) sort() {

@@ -94,6 +94,7 @@ func (w *world) play() (whole bool) {
 	}
 	if w.storage != nil {
 		w.storage.freeze(true)
+		w.storage.hasten()
 		w.publish()
 		w.storage.turn(w.feed.Segment().Add(time.Hour)) // the service finalizes a segment when it is over
 	}

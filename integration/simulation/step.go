@@ -47,7 +47,8 @@ const (
 	Grow    Kind = "grow" // partitions of the topic of records
 	Seek    Kind = "seek"
 	Reset   Kind = "reset"
-	Scan    Kind = "scan" // a request for one, or to cancel one
+	Scan    Kind = "scan"   // a request for one, or to cancel one
+	Vanish  Kind = "vanish" // blobs are deleted, without events in the feed
 )
 
 func (s Step) String() string {

@@ -84,6 +84,8 @@ func (w *world) step(s Step) {
 		w.seekTo(s)
 	case Reset:
 		w.restart(s)
+	case Vanish:
+		w.storage.vanish(s.N)
 	case Scan:
 		_, _ = w.request(s.N) // one that fails is an operator's who gives up
 	}
