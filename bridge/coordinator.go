@@ -124,7 +124,8 @@ func (co *coordinator) endMove(f offsets.Frontier) (moved bool, err error) {
 	adopt(&f, s)
 	promised := co.t.epoch.promised
 	var in following
-	if err := co.lookAtMarkers(&in, &f, co.rules.repeats(&f, promised)); err != nil {
+	announces := co.rules.repeats(&f, promised)
+	if err := co.lookAtMarkers(&in, &f, announces, announces); err != nil {
 		return false, err
 	}
 	return true, co.t.out.write(co.rules.moves(f, promised, in))

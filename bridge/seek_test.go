@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
+	"blobfeed/verify"
 )
 
 // After a seek to the segment that the leases have just finished, every lease of a live instance delivers it
@@ -123,6 +125,58 @@ func TestSeekSkips(t *testing.T) {
 	is(4, "[{2026/01/01/0059 2026/01/01/0200 } {2026/01/01/0259 2026/01/01/0500 }], "+
 		"[{2026/01/01/0200 2026/01/01/0259 }]")
 }
+
+// Partitions are added while a seek repeats events. Only the old partitions have the marker with the header "seek", so
+// the new ones are used from the first higher marker on, also if segments come in bundles.
+func TestPartitionsAddedBehindASeek(t *testing.T) {
+	t.Parallel()
+	for name, bundle := range map[string]int64{"leases": 0, "bundles": 5000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := broker(t)
+			m, f := simulated(t, feedsim.Spec{Shards: 3})
+			o, _ := over(t, c, m)
+			o.Pace.BundleBytes = bundle
+			grow := func(segments int) {
+				for range segments {
+					must(t, f.Append(t.Context(), 30, nil), f.Next(t.Context()))
+				}
+				must(t, runOnce(t, o))
+			}
+			grow(4)
+			target, err := history.ParseTarget("earliest")
+			must(t, err)
+			s := seize(t, o)
+			must(t, s.Seek(t.Context(), target.Move))
+			s.Close(t.Context())
+			add := sync.OnceFunc(func() {
+				_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+				must(t, err)
+			})
+			o.Observer = Observers{o.Observer, committed(func(c Commit) {
+				if c.Emitted > 0 {
+					add()
+				}
+			})}
+			grow(3)
+			grow(1) // the last counts may have been read before there were more
+			resolved := verify.NewResolved(partitions + 3)
+			for p := range int32(3) {
+				resolved.StartsLate(partitions+p, true)
+			}
+			used := map[int32]bool{}
+			consume(t, c, resolved, verify.NewUnique(), noted(func(r verify.Record) { used[r.Partition] = true }))
+			if len(used) != partitions+3 {
+				t.Errorf("the partitions %v are used", used)
+			}
+		})
+	}
+}
+
+// committed is called with each commit.
+type committed func(Commit)
+
+func (f committed) Committed(c Commit) { f(c) }
 
 // A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and
 // holds a cursor of the epoch before. What it writes under that would be void.
