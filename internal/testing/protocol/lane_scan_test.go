@@ -33,7 +33,8 @@ func (t *laneTurn) scan() {
 			t.add(true, say("the sweep reads lane %d", s.judged), func(s *laneState) {
 				s.lanes, s.have = s.toJudge(), true
 				for b := range uint8(laneBlobs) {
-					s.suspects[b] = s.suspect(b, s.judged)
+					home := laneOf[b][s.count]
+					s.suspects[b] = s.suspect(b, s.judged) && !(t.once && s.judged != home && s.suspect(b, home))
 				}
 			})
 		}

@@ -71,10 +71,13 @@ type laneState struct {
 	head     [laneBlobs]found
 
 	// What the checks need.
-	missing [laneBlobs]bool // an event is lost, and no scan has repaired that
-	floor   uint8           // retention has deleted the events up to this time
-	right   uint8           // markers are right again from this time on
-	lies    bool            // a marker was wrong when it was written
+	missing [laneBlobs]bool  // an event is lost, and no scan has repaired that
+	floor   uint8            // retention has deleted the events up to this time
+	right   uint8            // markers are right again from this time on
+	lies    bool             // a marker was wrong when it was written
+	bound   [laneCount]uint8 // the last marker of each lane; 0: none
+	told    [laneCount]bool  // a seek has told the lane that records at or below its marker follow
+	late    bool             // such records came in a lane that was not told
 }
 
 // event returns the n-th change of a blob, from 0 on.
@@ -118,14 +121,20 @@ func (s *laneState) complete() uint8 {
 
 func (s *laneState) write(b uint8, r laneRecord) {
 	r.span, r.fresh = s.span, s.row[r.lane]
+	s.late = s.late || !s.told[r.lane] && r.updated <= laneTick*s.bound[r.lane]
 	s.records[b][s.length[b]] = r
 	s.length[b]++
 }
 
-// mark writes a marker to every lane. It ends a span, if that has records.
-func (s *laneState) mark(at uint8) {
+// mark writes a marker to every lane. It ends a span, if that has records. The counts may change with it. Tells says
+// that it announces what a seek repeats. That holds for a lane until a higher marker.
+func (s *laneState) mark(at, count uint8, tells bool) {
 	s.lies = s.lies || s.lie(at)
-	s.promised = at
+	higher := s.promised == laneNever || at > s.promised
+	s.promised, s.count = at, count
+	for lane := range count {
+		s.bound[lane], s.told[lane] = at, tells || s.told[lane] && !higher
+	}
 	for b := range laneBlobs {
 		for _, r := range s.records[b][:s.length[b]] {
 			if r.span == s.span {

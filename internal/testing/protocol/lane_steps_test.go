@@ -11,6 +11,8 @@ type laneRules struct {
 	barless  bool // counts are taken before the end of the first scan, without a marker
 	noHold   bool // events are delivered during rounds
 	oldHeads bool // answers of one round are written in a later one
+	untold   bool // counts are taken with a marker that a seek repeats
+	once     bool // a sweep asks for a key only where it belongs, if it lives there
 
 	// The situation.
 	first                         bool // it begins with an initial scan; else with an event of the first blob
@@ -23,6 +25,7 @@ const (
 	laneLie      = "I6: what a marker promises is not what the account was"
 	laneDiverged = "everything is delivered, and a table that is built marker by marker is not the account"
 	laneHighest  = "everything is delivered, and the records with the highest updated are not the account"
+	laneLate     = "I6: a record at or below a marker, which no seek has announced in its lane"
 	laneSplit    = "I5: between two markers a key is in two partitions"
 )
 
@@ -60,8 +63,11 @@ func (r laneRules) settled(s *laneState) bool {
 func (r laneRules) stuck(*laneState) string { return deadEnd }
 
 func (r laneRules) broken(s *laneState) string {
-	if s.lies {
+	switch {
+	case s.lies:
 		return laneLie
+	case s.late:
+		return laneLate
 	}
 	settled := r.delivered(s)
 	for b := range uint8(laneBlobs) {
@@ -138,11 +144,10 @@ func (t *laneTurn) keeper() {
 	if s.moving {
 		t.add(true, say("the seek ends"), func(s *laneState) {
 			s.moving = false
-			promises := s.promised != laneNever && !s.barred()
-			if promises {
-				s.mark(s.promised)
-			}
-			if promises || !t.marked && !s.barred() {
+			switch promises := s.promised != laneNever; {
+			case promises && !s.barred():
+				s.mark(s.promised, s.real, true)
+			case !t.marked && !s.barred():
 				s.count = s.real
 			}
 		})
@@ -178,12 +183,16 @@ func (t *laneTurn) keeper() {
 		}
 		t.add(true, say("completes a segment up to %d", at), func(s *laneState) {
 			s.current = false
+			repeats := s.promised != laneNever && at <= s.promised
 			if s.promised != laneNever {
 				at = max(at, s.promised)
 			}
 			if s.bar != laneNever && at >= s.bar {
-				s.mark(at)
-				s.count = s.real
+				count := s.real
+				if repeats && !t.untold {
+					count = s.count
+				}
+				s.mark(at, count, false)
 			}
 			if t.barless && s.barred() {
 				s.count = s.real

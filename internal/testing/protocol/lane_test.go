@@ -66,6 +66,10 @@ func TestLanesReverts(t *testing.T) {
 		{"nothing is delivered in a round", laneDiverged, laneLater, func(r *laneRules) { r.noHold = true }},
 		{"an answer is of the round in which it is written", laneDiverged, laneLater,
 			func(r *laneRules) { r.oldHeads = true }},
+		{"counts are taken with a higher marker, not with one that a seek repeats", laneLate, laneMoved,
+			func(r *laneRules) { r.untold = true }},
+		{"a key is asked for wherever it lives, not only where it belongs", laneDiverged, laneBack,
+			func(r *laneRules) { r.once = true }},
 	} {
 		t.Run(c.revert, func(t *testing.T) {
 			rules := c.situation
