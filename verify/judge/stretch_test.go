@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/source"
+	"blobfeed/source/dir"
 )
 
 // journey is what happens to a bridge: a place is a seek, "run" and "" deliver what the feed has, "grow" adds segments
@@ -195,7 +196,22 @@ func (s stopper) Completed(c bridge.Completion) {
 	}
 }
 
-// deliverUntil lets a bridge deliver up to a segment. It may begin the next one.
+// upTo is a store whose chunks of later segments are not read: the next segment is named before a run is stopped, and
+// what is delivered of it would depend on which is faster.
+type upTo struct {
+	source.Store
+	segment string
+}
+
+func (s upTo) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	if rest, is := strings.CutPrefix(name, "log/"); is && rest[len("00/"):] > s.segment+"/~" {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return s.Store.ReadAt(ctx, name, p, offset)
+}
+
+// deliverUntil lets a bridge deliver up to a segment.
 func deliverUntil(t *testing.T, segment string) {
 	t.Helper()
 	if _, err := source.ParseSegment(segment); err != nil {
@@ -206,6 +222,12 @@ func deliverUntil(t *testing.T, segment string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, path, _ := strings.Cut(c.SourceURL, "file://")
+	feed, err := dir.New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Feed.Source = source.New(upTo{feed, segment}, source.Options{Copy: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	log, shown := progress.New(c, io.Discard)
