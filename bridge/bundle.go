@@ -48,6 +48,8 @@ type gathered struct {
 	small    *pipeline.Small
 	resolved envelope.Timestamp // by the marker behind it; zero: none is written
 	topics   map[string]int32   // which get the marker
+	own      envelope.Timestamp // what it resolves by itself
+	found    []string           // of topics, those that get a marker for that
 }
 
 // marks reports whether a marker is behind the last segment.
@@ -135,7 +137,9 @@ func (b *bundler) read(f *offsets.Frontier) *bundle {
 		if at := b.rules.promise(s.Manifest, pass.Promised, false); !b.rules.barred(&run.frontier, at) {
 			g.resolved, pass.Promised = at, at
 		}
-		b.rules.passes(&run.frontier, s.Manifest, g.resolved)
+		g.own = b.rules.own(&run.frontier, s.Manifest, false)
+		b.rules.passes(&run.frontier, s.Manifest, g.resolved, g.own)
+		g.found = run.frontier.Found()
 		run.segments = append(run.segments, g)
 	}
 	if len(run.segments) == 0 {

@@ -65,10 +65,10 @@ func (w *writer) write(c *change) (err error) {
 func (w *writer) writeInOrder(c *change) error {
 	first := change{cursor: c.cursor, frontier: c.frontier}
 	first.frontier.Owed = true
-	var last part
+	var last []part // the markers of one segment
 	for _, p := range c.parts {
 		if p.marked() {
-			last = part{marker: p.marker, topics: p.topics}
+			last = append(last, part{marker: p.marker, topics: p.topics})
 			p.marker = envelope.Timestamp{}
 		}
 		first.parts = append(first.parts, p)
@@ -84,7 +84,7 @@ func (w *writer) writeInOrder(c *change) error {
 		return err
 	}
 	return w.commitChange(&change{
-		parts: []part{last}, frontier: c.frontier, named: c.named, encoders: c.encoders,
+		parts: last, frontier: c.frontier, named: c.named, encoders: c.encoders,
 	})
 }
 
@@ -165,6 +165,21 @@ func (w *writer) put(tx *offsets.Tx, p part, c *change) error {
 }
 
 func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
+
+// split takes the topics that are found in what a seek repeats out of a part: they get a marker of their own, none if
+// it has no time.
+func (p part) split(own envelope.Timestamp, found []string) []part {
+	theirs := part{marker: own, topics: map[string]int32{}, seek: p.seek}
+	if !p.marked() || len(found) == 0 {
+		return []part{p}
+	}
+	p.topics = maps.Clone(p.topics)
+	for _, topic := range found {
+		theirs.topics[topic] = p.topics[topic]
+		delete(p.topics, topic)
+	}
+	return []part{p, theirs}
+}
 
 // endOffsets reads where the partitions of topics end: the one read of a change while its transaction is open.
 //

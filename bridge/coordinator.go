@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
@@ -142,7 +143,11 @@ func (co *coordinator) pay(f offsets.Frontier) (moved bool, err error) {
 		return false, err
 	}
 	c.frontier.Owed = false // behind them
-	c.parts = []part{{marker: at, topics: f.Topics}}
+	var own envelope.Timestamp
+	if f.Repeat != nil {
+		own, _ = history.ParseStored(f.Repeat.Resolved)
+	}
+	c.parts = part{marker: at, topics: f.Topics}.split(own, f.Found())
 	return true, co.t.out.write(c)
 }
 

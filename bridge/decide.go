@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -54,15 +55,32 @@ func (r *rules) promise(m source.Manifest, before envelope.Timestamp, ends bool)
 	return r.end
 }
 
+// own returns what the segment of m resolves by itself, whatever was promised before a seek. It is what topics may be
+// told that are found in what the seek repeats. For them, it never falls.
+func (r *rules) own(f *offsets.Frontier, m source.Manifest, ends bool) envelope.Timestamp {
+	var before envelope.Timestamp
+	if f.Repeat != nil {
+		before, _ = history.ParseStored(f.Repeat.Resolved)
+	}
+	return r.promise(m, before, ends)
+}
+
 // passes puts into f that the segment of m is complete. Marker is the time of the marker behind it, zero if none may be
-// written.
-func (r *rules) passes(f *offsets.Frontier, m source.Manifest, marker envelope.Timestamp) {
+// written, and own what the segment resolves by itself.
+func (r *rules) passes(f *offsets.Frontier, m source.Manifest, marker, own envelope.Timestamp) {
 	if f.Seek != nil { // retention may have deleted the segments between its place and this one
 		f.Since = source.Before(m.Segment)
 	}
 	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
-	if marker != (envelope.Timestamp{}) {
-		f.Resolved = marker.String()
+	if marker == (envelope.Timestamp{}) {
+		return
+	}
+	f.Resolved = marker.String()
+	switch {
+	case own.Compare(marker) >= 0:
+		f.Repeat = nil
+	case f.Repeat != nil:
+		f.Repeat = &offsets.Repeat{Topics: f.Repeat.Topics, Resolved: own.String()}
 	}
 }
 
@@ -122,8 +140,19 @@ func (r *rules) repeats(f *offsets.Frontier, promised envelope.Timestamp) bool {
 func (r *rules) moves(f offsets.Frontier, promised envelope.Timestamp, in following) *change {
 	c := &change{encoders: in.encoders}
 	if r.repeats(&f, promised) {
-		f.Topics = in.topics // I5
-		c.parts = []part{{marker: promised, topics: in.topics, seek: f.Seek}}
+		again := offsets.Repeat{}
+		if f.Repeat != nil {
+			again = *f.Repeat
+		}
+		own, _ := history.ParseStored(again.Resolved)
+		c.parts = part{marker: promised, topics: in.topics, seek: f.Seek}.split(own, again.Topics)
+		before := f.Topics
+		f.Topics, f.Repeat = maps.Clone(in.topics), &again
+		for _, topic := range again.Topics {
+			if again.Resolved == "" { // I5: it gets no marker
+				f.Topics[topic] = before[topic]
+			}
+		}
 	}
 	if f.Seek != nil {
 		told := *f.Seek
@@ -170,7 +199,7 @@ func (r *rules) bundles(c *change, in following) {
 		if p.marked() {
 			done.Markers = resolved.Count(g.topics)
 		}
-		c.parts = append(c.parts, p)
+		c.parts = append(c.parts, p.split(g.own, g.found)...)
 		c.report(func(o *Options) { o.Observer.Completed(done) })
 	}
 }
@@ -214,7 +243,8 @@ func (r *rules) completes(
 	} else {
 		f.Topics = in.topics
 	}
-	r.passes(&f, m, at)
+	own := r.own(&f, m, in.ends)
+	r.passes(&f, m, at, own)
 	done := Completion{Segment: m.Segment, Resolved: at, Last: in.last}
 	if in.topics != nil {
 		done.Markers = resolved.Count(in.topics)
@@ -222,7 +252,7 @@ func (r *rules) completes(
 	if in.ends {
 		r.finish(&f, now, c)
 	}
-	c.parts = []part{{segment: m.Segment, marker: at, topics: in.topics}}
+	c.parts = part{segment: m.Segment, marker: at, topics: in.topics}.split(own, f.Found())
 	c.report(func(o *Options) { o.Observer.Completed(done) })
 	c.frontier = f
 	return c
@@ -232,7 +262,7 @@ func (r *rules) completes(
 func (r *rules) endsFeed(c *change, f offsets.Frontier, in following, now time.Time) {
 	c.encoders, c.passes = in.encoders, true
 	if in.topics != nil {
-		f.Topics, f.Resolved = in.topics, r.end.String()
+		f.Topics, f.Resolved, f.Repeat = in.topics, r.end.String(), nil
 		c.parts = []part{{marker: r.end, topics: in.topics}}
 	}
 	r.finish(&f, now, c)

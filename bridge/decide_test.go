@@ -227,6 +227,51 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// Topics that are found in what a seek repeats have markers of their own, until these have reached the last one. They
+// never fall, also over another seek, which takes new partitions only for topics that have a marker.
+func TestMarkersOfFoundTopics(t *testing.T) {
+	const found = "found"
+	r, both := ruled(nil), map[string]int32{topic: 4, found: 4}
+	own := r.own(&offsets.Frontier{}, hourOne, false)
+	for name, c := range map[string]struct {
+		promised, had envelope.Timestamp
+		theirs        envelope.Timestamp
+		partitions    int32 // in use behind another seek
+		told          envelope.Timestamp
+	}{
+		"the first marker":         {promised: at(9), theirs: own, partitions: 4},
+		"another one":              {promised: at(9), had: at(1), theirs: own, partitions: 7, told: at(1)},
+		"one that would fall":      {promised: at(9), had: at(8), theirs: at(8), partitions: 7, told: at(8)},
+		"the last one is reached":  {promised: own},
+		"the last one is exceeded": {promised: at(1)},
+	} {
+		f := offsets.Frontier{Current: hourOne.Segment, Topics: both, Repeat: &offsets.Repeat{Topics: []string{found}}}
+		if c.had != (envelope.Timestamp{}) {
+			f.Repeat.Resolved = c.had.String()
+		}
+		got := r.completes(f, hourOne, c.promised, following{topics: both}, decided)
+		last, all := got.parts[len(got.parts)-1], got.frontier.Repeat == nil
+		switch {
+		case c.theirs == (envelope.Timestamp{}):
+			if !all || len(got.parts) != 1 || !maps.Equal(last.topics, both) {
+				t.Errorf("%s: %+v, %+v", name, got.parts, got.frontier.Repeat)
+			}
+			continue
+		case all || got.frontier.Repeat.Resolved != c.theirs.String() || last.marker != c.theirs ||
+			!maps.Equal(last.topics, map[string]int32{found: 4}) || !maps.Equal(got.parts[0].topics, before4) ||
+			got.parts[0].marker != c.promised:
+			t.Errorf("%s: %+v, %+v", name, got.parts, got.frontier.Repeat)
+		}
+		f.Seek = &offsets.Seek{To: "earliest"}
+		got = r.moves(f, c.promised, following{topics: map[string]int32{topic: 7, found: 7}})
+		last = got.parts[1]
+		if last.marker != c.told || last.seek != f.Seek || got.frontier.Topics[found] != c.partitions ||
+			got.frontier.Topics[topic] != 7 || f.Topics[topic] != 4 || len(got.frontier.Found()) != 1 {
+			t.Errorf("%s, another seek: %+v, %+v", name, got.parts, got.frontier)
+		}
+	}
+}
+
 func TestAdvances(t *testing.T) {
 	f := offsets.Frontier{Completed: hourOne.Segment, Topics: before4}
 	r := ruled(nil)

@@ -171,7 +171,7 @@ func live(t *testing.T, o Options) {
 func seize(t *testing.T, o Options) *offsets.Seized {
 	t.Helper()
 	cfg := o.lease()
-	cfg.Instance, cfg.Now = "operator", time.Now
+	cfg.Instance, cfg.Now, cfg.Session = "operator", time.Now, nil
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := offsets.Seize(ctx, cfg, int(o.Kafka.Leases))

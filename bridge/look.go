@@ -161,7 +161,7 @@ func (co *coordinator) lookAfter(
 		in.containers = co.lookAtRepair()
 	}
 	at := co.rules.promise(m, co.t.epoch.promised, in.ends)
-	return in, co.lookAtMarkers(&in, f, !co.rules.barred(f, at), at.Compare(co.t.epoch.promised) > 0)
+	return in, co.lookAtMarkers(&in, f, !co.rules.barred(f, at), co.rules.own(f, m, in.ends) == at)
 }
 
 // lookBetween reads what follows the completed segment of f, between two segments.
@@ -192,8 +192,8 @@ func (co *coordinator) lookBetween(f *offsets.Frontier) (in following, err error
 		co.bundler.drop()
 		in.bundle, in.containers = nil, co.lookAtRepair()
 	case in.bundle != nil:
-		at := in.bundle.segments[len(in.bundle.segments)-1].resolved
-		return in, co.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks(), at.Compare(co.t.epoch.promised) > 0)
+		last := in.bundle.segments[len(in.bundle.segments)-1]
+		return in, co.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks(), last.own == last.resolved)
 	}
 	if in.ends {
 		marks := co.rules.end.Compare(co.t.epoch.promised) > 0 && !co.rules.barred(f, co.rules.end)
@@ -218,14 +218,15 @@ func (co *coordinator) lookAtNext(next source.Segment) (*source.Manifest, error)
 
 // lookAtMarkers reads which partitions there are for a marker (I6: none misses it), and makes the encoders. I5: keys
 // move to other partitions only across a marker, so f takes new counts in a transaction that writes one to every
-// partition, and in no other. A marker that is no higher than the last one is in a stretch that a seek repeats: records
-// below it follow. The header "seek" has announced them, but not in partitions that were added later (I6).
-func (co *coordinator) lookAtMarkers(in *following, f *offsets.Frontier, marks, higher bool) (err error) {
+// partition, and in no other. Reached says that all is delivered up to the marker. Else it is in a stretch that a seek
+// repeats, and records below it follow: the header "seek" has announced them, but not in partitions that were added
+// later (I6).
+func (co *coordinator) lookAtMarkers(in *following, f *offsets.Frontier, marks, reached bool) (err error) {
 	if !marks {
 		return nil
 	}
 	in.topics = maps.Clone(f.Topics)
-	if len(in.topics) > 0 && higher {
+	if len(in.topics) > 0 && reached {
 		if in.topics, err = co.t.instance.catalog.Admin.Recount(co.t.work, in.topics); err != nil {
 			return looked(err)
 		}

@@ -173,6 +173,66 @@ func TestPartitionsAddedBehindASeek(t *testing.T) {
 	}
 }
 
+// A filter selects more by now, so topics are found in what a seek repeats. The last marker would be above their
+// records, and no header has told them: their markers are those of the segments. Another seek goes back before the first
+// one has reached the last marker.
+func TestTopicsFoundBehindASeek(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bundle int64
+		exact  bool
+	}{
+		"leases":                       {0, true},
+		"bundles":                      {50000, true},
+		"leases, without transactions": {0, false}, "bundles, without transactions": {50000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := broker(t)
+			m, f := simulated(t, feedsim.Spec{Shards: 3})
+			for range 6 {
+				must(t, f.Append(t.Context(), 40, nil), f.Next(t.Context()))
+			}
+			o, _ := over(t, k, m)
+			o.Topics.Names, o.Kafka.Transactional = byTemplate(t, "{container}"), c.exact
+			o.Pace.BundleBytes, o.Pace.TxnRecords = c.bundle, 50
+			o.Feed.Filter.Containers = []string{"photos"}
+			must(t, runOnce(t, o))
+			o.Feed.Filter.Containers = nil
+			seek := func() {
+				target, err := history.ParseTarget("earliest")
+				must(t, err)
+				s := seize(t, o)
+				must(t, s.Seek(t.Context(), target.Move))
+				s.Close(t.Context())
+			}
+			seek()
+			stop := run(t, o)
+			awaitState(t, o, "topics are found", func(s *offsets.State) bool {
+				return s.Frontier != nil && len(s.Frontier.Topics) > 1 && s.Frontier.Seek == nil
+			})
+			seek()
+			stop()
+			must(t, f.Append(t.Context(), 40, nil), f.Next(t.Context()), runOnce(t, o))
+			resolved := verify.NewResolved(partitions)
+			resolved.Repeats = !c.exact
+			markers, known := map[string]bool{}, 0
+			consumeAll(t, k, simTopics, resolved, noted(func(r verify.Record) {
+				if r.Key == nil {
+					markers[r.Topic+string(r.Header("resolved"))] = true
+				}
+				if r.Key == nil && r.Topic == "photos" && r.Partition == 0 {
+					known++
+				}
+			}))
+			if len(markers) != 7*len(simTopics) || known < 15 {
+				t.Errorf("%d different markers on %d topics; %d in a partition of a topic that was known", len(markers),
+					len(simTopics), known)
+			}
+		})
+	}
+}
+
 // committed is called with each commit.
 type committed func(Commit)
 

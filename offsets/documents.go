@@ -217,6 +217,8 @@ type Frontier struct {
 	Gap   *Gap   `json:"gap,omitempty"`   // lost history that no marker has told of yet
 	Gaps  int    `json:"gaps,omitempty"`  // how often history was lost
 	Seek  *Seek  `json:"seek,omitempty"`  // set until a segment is complete after it
+	// Repeat is set from a seek on, until the feed is delivered up to the last marker again.
+	Repeat *Repeat `json:"repeat,omitempty"`
 	// Replaced counts seeks that another one replaced before they were carried out: no marker names them. For verify.
 	Replaced int64 `json:"replaced,omitempty"`
 	Scan     *Scan `json:"scan,omitempty"` // the last one, also when it is done
@@ -316,15 +318,34 @@ func (f *Frontier) Behind(cursors []*Cursor) bool {
 	return false
 }
 
+// Repeat is about the topics that are found in what a seek repeats, as where a filter selects more by now. The seek has
+// told all others, at their last marker, that records at or below it follow. These have no such marker. So theirs are
+// lower: they say what is delivered since the seek (I6).
+type Repeat struct {
+	Topics   []string `json:"topics,omitempty"`
+	Resolved string   `json:"resolved,omitempty"` // the last marker of Topics, "" before the first
+}
+
+// Found returns the topics that are found in what a seek repeats.
+func (f *Frontier) Found() []string {
+	if f.Repeat == nil {
+		return nil
+	}
+	return f.Repeat.Topics
+}
+
 // Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another
 // frontier, and stay.
 func (f *Frontier) Adopt(pins map[string]Pin) {
 	if len(pins) == 0 {
 		return
 	}
-	topics, schemas := map[string]int32{}, map[string]int{}
+	topics, schemas, found := map[string]int32{}, map[string]int{}, slices.Clone(f.Found())
 	for topic, pin := range pins {
 		topics[topic] = pin.Partitions
+		if _, known := f.Topics[topic]; !known {
+			found = append(found, topic)
+		}
 		if pin.KeySchema != 0 {
 			schemas[topic] = pin.KeySchema
 		}
@@ -332,6 +353,10 @@ func (f *Frontier) Adopt(pins map[string]Pin) {
 	maps.Copy(topics, f.Topics) // what it knows stays
 	maps.Copy(schemas, f.KeySchemas)
 	f.Topics, f.KeySchemas = topics, schemas
+	if f.Repeat != nil {
+		slices.Sort(found)
+		f.Repeat = &Repeat{Topics: found, Resolved: f.Repeat.Resolved}
+	}
 }
 
 // Over reports whether nothing follows: all is delivered, and the markers are written.

@@ -67,6 +67,7 @@ func documentsOf(t *testing.T) map[string]any {
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
 			CatchUp: &CatchUp{Done: 3, Left: 4, Since: at, From: 1, Read: 5},
 			Seek:    &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true}, Replaced: 1,
+			Repeat: &Repeat{Topics: []string{"blobs.videos"}, Resolved: "1590600000000000000.0000000000"},
 			Scan: &Scan{
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
 				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"),

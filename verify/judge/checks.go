@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -360,6 +361,9 @@ func (s *judgedTopic) bounds(now *offsets.Frontier) {
 		return
 	}
 	least := before.Resolved
+	if slices.Contains(before.Found(), s.name) {
+		least = before.Repeat.Resolved
+	}
 	if s.fresh || before.Gap != nil && len(s.markers) == 0 || before.Owed { // its marker comes next
 		least = ""
 	}
