@@ -30,7 +30,8 @@ type instance struct {
 
 	view   *offsets.View
 	leases int
-	start  int64 // end of partition 0 of the offsets topic when this instance started
+	start  int64   // end of partition 0 of the offsets topic when this instance started
+	ends   []int64 // without transactions: of all partitions, a moment before
 
 	poke chan struct{} // capacity 1: something changed that --once waits for
 }
@@ -38,6 +39,13 @@ type instance struct {
 // caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
 // frontiers of the past, which nothing may be decided by.
 func (inst *instance) caughtUp(s *offsets.State) bool { return s.Passed(0, inst.start) }
+
+// settled reports whether s may end the instance by what it says: it is caught up, and no repair is due. Without
+// transactions, a former owner of any lease may have written late, so all partitions count.
+func (inst *instance) settled(s *offsets.State) bool {
+	_, regressed := s.Regressed()
+	return inst.caughtUp(s) && !regressed && s.Reached(inst.ends)
+}
 
 // shardsOf returns the shards of a segment that belong to a lease.
 func (inst *instance) shardsOf(lease int32, m source.Manifest) []int {

@@ -64,7 +64,7 @@ func (inst *instance) awaitAll(ctx context.Context) error {
 // deliveredAll reports whether nothing is left to deliver in state s.
 func (inst *instance) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
 	f := s.Frontier
-	if !inst.caughtUp(s) || f == nil || f.Moving || f.Owed {
+	if !inst.settled(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
 	if err := inst.opts.Stored().Fit(s); err != nil {
@@ -123,7 +123,7 @@ func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, erro
 // awaitEnd returns when the feed is delivered to END_TIME. The coordinator ends it; all instances see it.
 func (inst *instance) awaitEnd(ctx context.Context) error {
 	s, err := inst.view.Await(ctx, func(s *offsets.State) bool {
-		return inst.caughtUp(s) && s.Frontier.Over()
+		return inst.settled(s) && s.Frontier.Over()
 	})
 	if err != nil {
 		return err

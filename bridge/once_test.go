@@ -78,6 +78,8 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	delivered("as it is", true, func(*instance, *offsets.State) {})
 	delivered("a lease has committed nothing", false, func(_ *instance, s *offsets.State) { s.Cursors[1] = nil })
 	delivered("the view is not at the end", false, func(sh *instance, _ *offsets.State) { sh.start = 1 << 40 })
+	delivered("nor at that of another partition", false,
+		func(sh *instance, _ *offsets.State) { sh.ends = []int64{0, 1 << 40, 0, 0} })
 	m.segment("2026/01/01/0100", "Publishing", 60, nil)
 	delivered("a later segment waits for the open one", true, func(*instance, *offsets.State) {})
 	m.replace("idx/segments/2026/01/01/0000/meta.json", "Publishing", "Finalized")

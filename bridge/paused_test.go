@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -79,6 +80,44 @@ func TestPausedOwnerWrites(t *testing.T) {
 			}
 			if epoch := header(after.last["c/a"], "epoch"); epoch != "1" {
 				t.Errorf("the record that is delivered again has epoch %q", epoch)
+			}
+		})
+	}
+}
+
+// A paused instance has written late, and nobody runs. A run that ends when all is delivered, or at END_TIME, repairs
+// that before it ends, though it finds nothing new.
+func TestPausedOwnerWritesBetweenRuns(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]envelope.Timestamp{"once": {}, "end time": {Wall: hourOf(2).UnixNano()}} {
+		t.Run(what, func(t *testing.T) {
+			m := newMemory()
+			for hour, id := range map[string]string{"0000": "1", "0100": "2", "0200": "3"} {
+				m.segment("2026/01/01/"+hour, "Finalized", 60,
+					map[int][]happened{1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}})
+			}
+			c := broker(t)
+			o, _ := over(t, c, m)
+			o.Feed.End = end
+			o.Kafka.Transactional, o.Pace.BundleBytes = false, 0
+			must(t, runOnce(t, o))
+			newest := tail(t, c)
+			var old *kgo.Record
+			for _, r := range readAll(t, c, topic) {
+				if old == nil && r.Key != nil {
+					old = r
+				}
+			}
+			produceRecord(t, o, &kgo.Record{Topic: topic, Partition: old.Partition, Key: old.Key, Value: old.Value})
+			stale := &offsets.Cursor{Version: 2, Term: -1}
+			stale.Advance(segmentOf(t, "2026/01/01/0000"), 1, source.ShardPosition{})
+			write(t, o, 1, "cursor", stale)
+			must(t, runOnce(t, o))
+			after := tail(t, c)
+			for key, want := range newest.last {
+				if got := after.last[key]; string(got.Value) != string(want.Value) {
+					t.Errorf("%s ends on %s, want %s", key, got.Value, want.Value)
+				}
 			}
 		})
 	}

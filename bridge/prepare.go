@@ -74,6 +74,9 @@ func (inst *instance) storedFrontier(ctx context.Context, leases int) (f *offset
 	if err != nil {
 		return nil, 0, err
 	}
+	if !inst.opts.Kafka.Transactional {
+		inst.ends = ends
+	}
 	only := make([]int64, leases) // the frontier's partition is read: the others may hold a gigabyte
 	copy(only[:1], ends)
 	s, err := offsets.ReadTo(ctx, topic, only, inst.opts.Kafka.Client...)
