@@ -3,8 +3,10 @@ package offsets
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -74,12 +76,10 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error // of one partition: each has the same
 		fs.EachError(func(_ string, p int32, err error) {
-			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
-			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
-			// dies at that moment.
+			// Most errors that kgo repeats by itself never get here. What brokers answer does (authorization, data
+			// loss), and is worth stopping for. So does a connection that can't be made, and is not: it is tried again.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
-			var first *kgo.ErrFirstReadEOF
-			if errors.As(err, &first) {
+			if unconnected(err) {
 				if v.Trouble != nil {
 					v.Trouble(err)
 				}
@@ -105,6 +105,18 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 			return v.fail(applyErr)
 		}
 	}
+}
+
+// unconnected reports whether err is of a connection to a broker, not an answer of one about a topic, nor about what it
+// holds. A broker may be restarted, a certificate or a password be replaced, and a server of tokens be down: nothing of
+// that says that another attempt fails, too.
+func unconnected(err error) bool {
+	var broken net.Error
+	var first *kgo.ErrFirstReadEOF
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &broken) || errors.As(err, &first) || errors.As(err, &untrusted) ||
+		errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) ||
+		errors.Is(err, kerr.IllegalSaslState)
 }
 
 func (v *View) fetchWait() time.Duration {

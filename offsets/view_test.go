@@ -2,7 +2,10 @@ package offsets
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,5 +129,39 @@ func TestViewOfATopicMadeAnew(t *testing.T) {
 			return
 		case <-time.After(50 * time.Millisecond): // more records: those that the view would skip
 		}
+	}
+}
+
+// A connection that can't be made says nothing about the topic: the view reports it and reads on, whatever the reason.
+// Brokers that move partitions make it connect anew, and a server of tokens may be down at that moment.
+func TestViewOutlivesConnections(t *testing.T) {
+	for what, refusal := range map[string]error{
+		"token":       &net.OpError{Op: "token", Err: errors.New("the server of tokens is down")},
+		"password":    kerr.SaslAuthenticationFailed,
+		"mechanism":   kerr.UnsupportedSaslMechanism,
+		"no password": kerr.IllegalSaslState,
+		"certificate": &tls.CertificateVerificationError{Err: errors.New("expired")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			cfg, ctx := cluster(t)
+			var dials, refused atomic.Int64
+			dialer := kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if n := dials.Add(1); n > 1 && n < 5 { // the first one is for the metadata
+					refused.Add(1)
+					return nil, refusal
+				}
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			})
+			of := *cfg
+			of.Client = append(slices.Clone(cfg.Client), dialer)
+			v := NewView(stateTopic, 4)
+			var reported atomic.Bool
+			v.Trouble = func(error) { reported.Store(true) }
+			run(t, &of, v)
+			acquire(t, ctx, cfg, v, "a")
+			if refused.Load() == 0 || !reported.Load() {
+				t.Errorf("refused %d times, reported %t", refused.Load(), reported.Load())
+			}
+		})
 	}
 }

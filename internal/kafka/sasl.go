@@ -42,7 +42,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 	case "PLAIN":
 		return plain.Plain(func(context.Context) (plain.Auth, error) {
 			user, pass, err := s.Credentials()
-			return plain.Auth{User: user, Pass: pass}, err
+			return plain.Auth{User: user, Pass: pass}, ofConnection(err)
 		}), nil
 	case "SCRAM-SHA-256":
 		return scram.Sha256(s.scram), nil
@@ -52,7 +52,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 		return oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
 			token, err := s.Token(ctx)
 			if err != nil {
-				return oauth.Auth{}, &TokenError{err}
+				return oauth.Auth{}, ofConnection(&TokenError{err})
 			}
 			text.Hide(token)
 			return oauth.Auth{Token: token, Extensions: s.Extensions}, nil
@@ -63,7 +63,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 
 func (s *SASL) scram(context.Context) (scram.Auth, error) {
 	user, pass, err := s.Credentials()
-	return scram.Auth{User: user, Pass: pass}, err
+	return scram.Auth{User: user, Pass: pass}, ofConnection(err)
 }
 
 // TokenError is a failure to get the token for a connection.

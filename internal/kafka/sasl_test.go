@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/testing/fakebroker"
 )
@@ -36,12 +39,38 @@ func TestPasswords(t *testing.T) {
 		}
 		gone := errors.New("the file is gone")
 		c.SASL.Credentials = func() (string, string, error) { return "", "", gone }
-		if err := ping(t, c); !errors.Is(err, gone) {
+		if err := ping(t, c); !errors.Is(err, gone) || !errors.As(err, new(net.Error)) {
 			t.Errorf("%s: without its file: %v", mechanism, err)
 		}
 	}
 	if _, err := (&Client{Compression: "none", SASL: &SASL{Mechanism: "GSSAPI"}}).Options(); err == nil {
 		t.Error("GSSAPI was accepted")
+	}
+}
+
+// A server of tokens that is down, and a certificate that is half replaced, are errors of a connection to those who read
+// topics, whatever the reason: see offsets.View.
+func TestConnectionErrors(t *testing.T) {
+	fake := fakebroker.New(t)
+	fake.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		return req.ResponseKind(), nil, true // as a broker that takes tokens, which kfake does not
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	written := filepath.Join(t.TempDir(), "half.crt")
+	write(t, written, nil)
+	tokens := &ClientCredentials{URL: server.URL, Client: func() (string, string, error) { return "a", "b", nil }}
+	for what, c := range map[string]*Client{
+		"token": {SASL: &SASL{Mechanism: "OAUTHBEARER", Token: tokens.Token}},
+		"files": {TLS: &TLS{CAFile: written}},
+	} {
+		c.Brokers = fake.ListenAddrs()
+		if err := ping(t, c); !errors.As(err, new(net.Error)) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -74,8 +74,27 @@ func dialer(t *TLS, timeout time.Duration) func(context.Context, string, string)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := t.Config()
 		if err != nil {
-			return nil, err
+			return nil, ofConnection(err)
 		}
 		return (&tls.Dialer{NetDialer: plain, Config: c}).DialContext(ctx, network, addr)
 	}
+}
+
+// connectionError is why a connection can't be made, for a reason on our side of it. To readers of topics it is an
+// error of the network: it says nothing about what they read, and passes when a file is replaced, or a server of tokens
+// is back.
+type connectionError struct{ error }
+
+func (e connectionError) Unwrap() error { return e.error }
+
+// Timeout and Temporary implement net.Error. The client asks Temporary whether to try again at once.
+func (connectionError) Timeout() bool   { return false }
+func (connectionError) Temporary() bool { return false }
+
+// ofConnection marks err, unless it is nil, as an error of a connection.
+func ofConnection(err error) error {
+	if err == nil || errors.As(err, new(net.Error)) {
+		return err
+	}
+	return connectionError{err}
 }
