@@ -132,12 +132,15 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 				begin[p], end[p] = max(s.Offset, e.Offset-last), e.Offset
 			}
 		}
-		s, err := readFrom(ctx, topic, begin, end, opts...)
-		if errors.Is(err, context.DeadlineExceeded) {
+		s, err := readFrom(ctx, topic, begin, end, claimTimeout/2, opts...)
+		silent := errors.As(err, new(*topics.SilentError)) // brokers, of which nothing is known
+		if silent || errors.Is(err, context.DeadlineExceeded) {
 			if s.Frontier != nil {
 				return s, nil // what is missing is later than this frontier
 			}
-			err = errNoState
+			if !silent {
+				err = errNoState
+			}
 		}
 		if err != nil && !passing(err) {
 			err = &documentError{err}

@@ -1,8 +1,10 @@
 package offsets
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 
@@ -111,6 +113,20 @@ func TestClaimWithoutALastRecord(t *testing.T) {
 	state, err := ReadTo(t.Context(), topic, []int64{5}, kgo.SeedBrokers(s.ListenAddrs()...))
 	if err != nil || state.Epoch != 1 {
 		t.Errorf("%+v, %v", state, err)
+	}
+}
+
+// Brokers that can't be reached hide no claim: else a bridge would begin in a topic that is another one's. It asks again.
+func TestClaimsOfSilentBrokers(t *testing.T) {
+	s := newStates(t)
+	s.create("a")
+	s.write("a", 0, keyFrontier, frontierOf("t"), 1)
+	claims, hidden, err := Claims(t.Context(), s.adm, "own", kgo.SeedBrokers(s.ListenAddrs()...),
+		kgo.Dialer(func(context.Context, string, string) (net.Conn, error) {
+			return nil, kerr.SaslAuthenticationFailed
+		}))
+	if len(claims)+len(hidden) > 0 || !errors.Is(err, kerr.SaslAuthenticationFailed) {
+		t.Errorf("%v, hidden %v, %v", claims, hidden, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -28,7 +29,7 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 			begin[int32(p)] = start.Offset
 		}
 	}
-	return readFrom(ctx, topic, begin, ends, opts...)
+	return readFrom(ctx, topic, begin, ends, 0, opts...)
 }
 
 // documentError is a document that this version can't read.
@@ -37,10 +38,13 @@ type documentError struct{ error }
 func (e *documentError) Unwrap() error { return e.error }
 
 // readFrom is ReadTo for some partitions, each from an offset. With an error from the brokers it returns what it has
-// read.
-func readFrom(ctx context.Context, topic string, begin map[int32]int64, ends []int64, opts ...kgo.Opt) (*State, error) {
+// read. Patience is that of topics.Reading.
+func readFrom(
+	ctx context.Context, topic string, begin map[int32]int64, ends []int64, patience time.Duration, opts ...kgo.Opt,
+) (*State, error) {
 	v := NewView(topic, len(ends))
-	reading := topics.Reading{Client: opts, Topic: topic, From: begin, To: map[int32]int64{}, Control: true}
+	reading := topics.Reading{Client: opts, Topic: topic, From: begin, To: map[int32]int64{}, Control: true,
+		Patience: patience}
 	for p := range begin {
 		reading.To[p] = ends[p]
 	}
