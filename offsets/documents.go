@@ -152,13 +152,17 @@ func (c *Cursor) Beyond(f *Frontier) bool {
 	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.At()) > 0
 }
 
-// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics
-// that the frontier may not know yet (I5, I6).
+// void returns what is left of the cursor in a later epoch: no position, but its counts, the pins of topics
+// that the frontier may not know yet (I5, I6), and the deletions of a scan, which a repair begins again.
 func (c *Cursor) void(epoch int64) *Cursor {
-	return &Cursor{
+	left := &Cursor{
 		Version: c.Version, Owner: c.Owner, Time: c.Time, Epoch: epoch, Pins: c.Pins, Resolved: c.Resolved,
 		Counts: c.Counts, Event: c.Event, Error: c.Error,
 	}
+	if c.Scan != nil && c.Scan.Swept > 0 {
+		left.Scan = &Listing{ID: c.Scan.ID, Swept: c.Scan.Swept, From: c.Scan.From}
+	}
+	return left
 }
 
 // CatchUp is how far the bridge is on its way to the newest segment of the feed, for operators; nothing is derived from

@@ -243,6 +243,30 @@ func TestMoveVoidsListings(t *testing.T) {
 	}
 }
 
+// What a lease has deleted is deleted, though a repair begins the scan again in the middle of a round: the limit counts
+// it.
+func TestRepairCountsDeletions(t *testing.T) {
+	log := &tornLog{t: t, next: make([]int64, 2), view: NewView(stateTopic, 2)}
+	scan := &Scan{ID: "a", Round: 2, Phase: ScanLists, Sweep: true, MaxDeletions: 10,
+		ScanResult: ScanResult{Deleted: 2}}
+	log.frontier(0, Frontier{Scan: scan})
+	log.cursor(1, 0, Cursor{Scan: &Listing{ID: "a", Held: 2, Over: 1, Rows: 9, Swept: 5}})
+	for range 2 { // repairs
+		s, _, _ := log.view.Get()
+		log.frontier(0, *s.Repair(segment(t, "2026/01/31/1100")))
+	}
+	s, _, _ := log.view.Get()
+	if left := s.DeletionsLeft(scan); left != 5 {
+		t.Errorf("%d deletions are left of 10, and 5 are written", left)
+	}
+	c := s.Cursor(1)
+	c.Epoch = 2
+	log.cursor(1, 0, *c) // the lease enters the epoch, and begins again
+	if s, _, _ = log.view.Get(); s.DeletionsLeft(scan) != 5 || s.RowsListed(scan) {
+		t.Errorf("%+v", s.Cursors[1].Scan)
+	}
+}
+
 // The end of a delivery cancels a scan at once: no lease lists any more.
 func TestCancelledScanIsOver(t *testing.T) {
 	scan, at := &Scan{ID: "a", Round: 2, Phase: ScanLists}, time.Unix(1000, 0).UTC()

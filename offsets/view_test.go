@@ -143,6 +143,7 @@ func TestViewOutlivesConnections(t *testing.T) {
 		"certificate": &tls.CertificateVerificationError{Err: errors.New("expired")},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			cfg, ctx := cluster(t)
 			var dials, refused atomic.Int64
 			dialer := kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
