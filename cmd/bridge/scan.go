@@ -96,7 +96,7 @@ func scanVerb(ctx context.Context, env config.Env, args []string, stdout, stderr
 	}
 	switch {
 	case *wait && asJSON:
-		return awaitScan(ctx, r, s.ID, stderr, func(scan *status.Scan, over bool) error {
+		return awaitScan(ctx, r, &s, stderr, func(scan *status.Scan, over bool) error {
 			if !over {
 				return nil
 			}
@@ -108,7 +108,7 @@ func scanVerb(ctx context.Context, env config.Env, args []string, stdout, stderr
 	if err := s.Text(stdout); err != nil || !*wait {
 		return err
 	}
-	return awaitScan(ctx, r, s.ID, stderr, func(scan *status.Scan, _ bool) error {
+	return awaitScan(ctx, r, &s, stderr, func(scan *status.Scan, _ bool) error {
 		_, err := fmt.Fprintln(stdout, plain.Line(scan.Text(time.Now())))
 		return err
 	})
@@ -153,15 +153,26 @@ var scanWait = 5 * time.Second // tests have a shorter one
 // awaitScan returns when a scan is over, and its error unless it is complete. Show gets what is known of the scan, each
 // time it is looked at.
 func awaitScan(
-	ctx context.Context, r *status.Reader, id string, stderr io.Writer, show func(*status.Scan, bool) error,
+	ctx context.Context, r *status.Reader, asked *change.Scan, stderr io.Writer, show func(*status.Scan, bool) error,
 ) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	id, shows := asked.ID, false
 	for {
 		asking, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, status.ErrSilent)
-		s, err := r.Status(asking)
+		var s *status.Status
+		var err error
+		if !shows {
+			shows, err = asked.Shows(asking, r)
+		}
+		if shows {
+			s, err = r.Status(asking)
+		}
 		cancel()
-		if err == nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
+			fmt.Fprintln(stderr, "bridge:", plain.Line(err.Error())) // brokers may come back
+		case s != nil:
 			scan := s.ScanOf(id)
 			if scan == nil {
 				return fmt.Errorf("scan %s is not in the state any more: it was cancelled before it began, "+
@@ -171,8 +182,6 @@ func awaitScan(
 			if err := show(scan, over); err != nil || over {
 				return cmp.Or(err, outcome)
 			}
-		} else if ctx.Err() == nil {
-			fmt.Fprintln(stderr, "bridge:", plain.Line(err.Error())) // brokers may come back
 		}
 		if pause.For(ctx, scanWait) != nil {
 			return fmt.Errorf("the wait for scan %s was interrupted: the scan continues; bridge status shows it", id)

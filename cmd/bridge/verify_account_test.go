@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/status"
 	"blobfeed/internal/testing/fakebroker"
@@ -69,7 +72,8 @@ func TestVerifyAccount(t *testing.T) {
 // with the account and the feed. A scan that no instance has begun is in the report.
 func TestVerifyScanOfOldFeed(t *testing.T) {
 	t.Parallel()
-	cl := fakebroker.Client(t, clusterFor(t), kgo.DefaultProduceTopic(changes))
+	c := clusterFor(t)
+	cl := fakebroker.Client(t, c, kgo.DefaultProduceTopic(changes))
 	now := time.Date(2020, 5, 29, 10, 5, 0, 0, time.UTC)
 	a := account.New(func() time.Time { return now })
 	for i := range 40 {
@@ -125,6 +129,7 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 		}
 		return ended
 	}
+	waitBehindAnOpenTransaction(t, c)
 	says("scan --sweep --plan", "a sweep would write at most 0 deletions: it compares 39 keys with 39 blobs\n",
 		"it takes 1 list request for rows and 0 HEAD requests, about $0.00", "nothing was written\n")
 	says("scan --sweep --plan --output json", `"deletions":0`)
@@ -182,4 +187,50 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	}
 	says("scan --sweep --plan", "a sweep would write at most 25,001 deletions: it compares 25,038 keys with 37 blobs\n",
 		"it takes 1 list request for rows and 25,001 HEAD requests, about $0.01 ", "nothing was written\n")
+}
+
+// An instance was killed at a commit, and its transaction, which is open for now, hides the request: to wait for the scan
+// goes on.
+func waitBehindAnOpenTransaction(t *testing.T, c *kfake.Cluster) {
+	t.Helper()
+	open := fakebroker.Client(t, c, kgo.TransactionalID("killed"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	err := open.BeginTransaction()
+	if err == nil {
+		err = open.ProduceSync(t.Context(), &kgo.Record{Topic: "b.offsets", Key: []byte("?")}).FirstErr()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var looks atomic.Int64
+	c.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		r := req.(*kmsg.ListOffsetsRequest)
+		if r.IsolationLevel == 0 && len(r.Topics) > 0 && r.Topics[0].Topic == "b.offsets" &&
+			r.Topics[0].Partitions[0].Timestamp == -1 {
+			looks.Add(1)
+		}
+		return nil, nil, false
+	})
+	ended := make(chan string, 1)
+	go func() {
+		_, _, stderr := call(t, "scan", "--wait", "--container", "photos")
+		ended <- stderr
+	}()
+	await(t, "it looks a second time", func() bool { return looks.Load() >= 4 || len(ended) > 0 })
+	if len(ended) > 0 {
+		t.Fatalf("it did not wait: %s", <-ended)
+	}
+	if err := open.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the request shows", func() bool {
+		_, out, _ := call(t, "status")
+		return strings.Contains(out, ": requested")
+	})
+	if code, _, stderr := call(t, "scan", "--cancel"); code != exitOK {
+		t.Error(stderr)
+	}
+	if stderr := <-ended; !strings.Contains(stderr, "it was cancelled before it began") {
+		t.Error(stderr)
+	}
 }

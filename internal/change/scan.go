@@ -36,6 +36,8 @@ type Scan struct {
 	Filtered   bool `json:"-"` // a filter leaves out deletions
 
 	Account inventory.Store `json:"-"` // nil if the settings name none
+
+	behind int64 // an offset behind the request, in the partition of the frontier; 0: not asked yet
 }
 
 // Check returns the state of the bridge, or why it can't carry out the scan.
@@ -86,6 +88,20 @@ func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
 		ID: s.ID, Epoch: state.Epoch, Time: time.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
 		Prefix: s.Prefix, MaxDeletions: s.MaxDeletions,
 	})
+}
+
+// Shows reports whether the request, which is stored, can be read in the state: a transaction that an instance has left
+// open may hide it.
+func (s *Scan) Shows(ctx context.Context, r *status.Reader) (bool, error) {
+	if s.behind == 0 {
+		ends, err := topics.Offsets(ctx, r.Admin.ListEndOffsets, r.Topic)
+		if err != nil {
+			return false, fmt.Errorf("reading the ends of %s: %w", r.Topic, err)
+		}
+		s.behind = ends[r.Topic][0].Offset
+	}
+	state, err := r.State(ctx)
+	return err == nil && state.Passed(0, s.behind), err
 }
 
 // containerName is what Azure allows, besides the names that begin with a dollar sign.
