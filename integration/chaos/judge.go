@@ -20,6 +20,9 @@ import (
 // metadataAge: the client's default would cost 5 s after each change.
 const metadataAge = 100 * time.Millisecond
 
+// metadataMost is how late the reader finds added partitions. The default of 5 minutes is as long as endLimit.
+const metadataMost = 2 * time.Second
+
 // Judge reads a topic as its users do, and has everything checked.
 type Judge struct {
 	topic string
@@ -79,7 +82,7 @@ func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, e
 	j.validators, j.checks = all, verify.All(all...)
 	var err error
 	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge),
-		kgo.FetchMaxWait(200*time.Millisecond),
+		kgo.MetadataMaxAge(metadataMost), kgo.FetchMaxWait(200*time.Millisecond),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.KeepControlRecords())
 	return j, err
